@@ -1,0 +1,160 @@
+// swift-tools-version: 6.2
+import PackageDescription
+
+/// Every Swift target is checked alike; targets that wrap C also say where they leave memory safety.
+let strict: [SwiftSetting] = [
+    .enableUpcomingFeature("ExistentialAny"),
+    .enableUpcomingFeature("InternalImportsByDefault"),
+    .enableUpcomingFeature("MemberImportVisibility"),
+    .enableUpcomingFeature("NonisolatedNonsendingByDefault"),
+    .treatAllWarnings(as: .error),
+]
+let wrapsC: [SwiftSetting] = strict + [.strictMemorySafety()]
+
+let package = Package(
+    name: "TransportKit",
+    products: [
+        .library(name: "TransportKit", targets: ["TransportKit"]),
+        .library(name: "TransportIO", targets: ["TransportIO"]),
+        .library(name: "QUICTransport", targets: ["QUICTransport"]),
+        .library(name: "WebSocketTransport", targets: ["WebSocketTransport"]),
+        .library(name: "MemoryTransport", targets: ["MemoryTransport"]),
+        .library(name: "DirectCarrier", targets: ["DirectCarrier"]),
+        .library(name: "MuxCarrier", targets: ["MuxCarrier"]),
+        .library(name: "TransportHost", targets: ["TransportHost"]),
+        .library(name: "TransportKitTesting", targets: ["TransportKitTesting"]),
+        .executable(name: "transportkit", targets: ["transportkit"]),
+    ],
+    targets: [
+        // The core: no C, no Foundation, nothing of ours.
+        .target(name: "TransportKit", swiftSettings: strict),
+
+        // Transports.
+        .target(name: "CLinux", path: "Sources/Transports/CLinux"),
+        .target(
+            name: "TransportIO", dependencies: ["TransportKit", "CLinux"], path: "Sources/Transports/IO",
+            swiftSettings: wrapsC),
+        .systemLibrary(
+            name: "CGnuTLS", path: "Sources/Transports/CGnuTLS", pkgConfig: "gnutls",
+            providers: [.apt(["libgnutls28-dev"])]),
+        .target(
+            name: "TransportTLS", dependencies: ["TransportKit", "TransportIO", "CGnuTLS"],
+            path: "Sources/Transports/TLS", swiftSettings: wrapsC),
+        .systemLibrary(
+            name: "CNgtcp2", path: "Sources/Transports/CNgtcp2", pkgConfig: "libngtcp2_crypto_gnutls",
+            providers: [.apt(["libngtcp2-dev", "libngtcp2-crypto-gnutls-dev"])]),
+        .target(
+            name: "QUICTransport", dependencies: ["TransportKit", "TransportIO", "TransportTLS", "CNgtcp2"],
+            path: "Sources/Transports/QUIC", swiftSettings: wrapsC),
+        // wslay has no pkg-config file in Debian.
+        .systemLibrary(
+            name: "CWslay", path: "Sources/Transports/CWslay", providers: [.apt(["libwslay-dev"])]),
+        .target(
+            name: "WebSocketTransport", dependencies: ["TransportKit", "TransportIO", "TransportTLS", "CWslay"],
+            path: "Sources/Transports/WebSocket", swiftSettings: wrapsC),
+        .target(
+            name: "MemoryTransport", dependencies: ["TransportKit"], path: "Sources/Transports/Memory",
+            swiftSettings: strict),
+
+        // Carriers.
+        .target(
+            name: "DirectCarrier", dependencies: ["TransportKit"], path: "Sources/Carriers/Direct",
+            swiftSettings: strict),
+        .target(
+            name: "MuxCarrier", dependencies: ["TransportKit"], path: "Sources/Carriers/Mux", swiftSettings: strict),
+
+        // The host.
+        .systemLibrary(
+            name: "CYAML", path: "Sources/Host/CYAML", pkgConfig: "yaml-0.1", providers: [.apt(["libyaml-dev"])]),
+        .target(
+            name: "TransportHost",
+            dependencies: [
+                "TransportKit", "TransportIO", "TransportTLS", "QUICTransport", "WebSocketTransport",
+                "MemoryTransport", "DirectCarrier", "MuxCarrier", "CYAML",
+            ],
+            path: "Sources/Host", exclude: ["CYAML", "CLI"], swiftSettings: wrapsC),
+        .executableTarget(
+            name: "transportkit", dependencies: ["TransportKit", "TransportHost"], path: "Sources/Host/CLI",
+            swiftSettings: strict),
+
+        // For tests, ours and those of plug-in authors.
+        .target(name: "TransportKitTesting", dependencies: ["TransportKit"], swiftSettings: strict),
+
+        // Examples use what any outside package can: `packageAccess` is off.
+        .executableTarget(
+            name: "compose-a-chain",
+            dependencies: [
+                "TransportKit", "TransportIO", "QUICTransport", "WebSocketTransport", "DirectCarrier",
+                "MuxCarrier",
+            ],
+            path: "Examples/compose-a-chain", packageAccess: false, swiftSettings: strict),
+        .executableTarget(
+            name: "swap-a-policy",
+            dependencies: ["TransportKit", "TransportIO", "MemoryTransport", "DirectCarrier"],
+            path: "Examples/swap-a-policy", packageAccess: false, swiftSettings: strict),
+        .target(
+            name: "FramedTCP", dependencies: ["TransportKit", "TransportIO"],
+            path: "Examples/write-a-transport/FramedTCP", packageAccess: false, swiftSettings: strict),
+        .executableTarget(
+            name: "write-a-transport", dependencies: ["TransportKit", "TransportIO", "TransportHost", "FramedTCP"],
+            path: "Examples/write-a-transport/Demo", packageAccess: false, swiftSettings: strict),
+
+        // Measurements; see docs/performance.md.
+        .executableTarget(
+            name: "bench",
+            dependencies: [
+                "TransportKit", "TransportIO", "TransportTLS", "QUICTransport", "WebSocketTransport", "DirectCarrier",
+                "MuxCarrier", "TransportHost", "CLinux",
+            ],
+            path: "Benchmarks/bench", swiftSettings: strict),
+
+        // Tests mirror Sources.
+        .testTarget(
+            name: "TransportKitTests", dependencies: ["TransportKit", "TransportKitTesting"], swiftSettings: strict),
+        .testTarget(
+            name: "TransportIOTests", dependencies: ["TransportKit", "TransportIO", "CLinux", "TransportKitTesting"],
+            swiftSettings: strict),
+        .testTarget(
+            name: "TransportTLSTests",
+            dependencies: ["TransportKit", "TransportIO", "TransportTLS", "TransportKitTesting"],
+            swiftSettings: strict),
+        .testTarget(
+            name: "QUICTransportTests",
+            dependencies: ["TransportKit", "TransportIO", "TransportTLS", "QUICTransport", "TransportKitTesting"],
+            swiftSettings: strict),
+        .testTarget(
+            name: "WebSocketTransportTests",
+            dependencies: [
+                "TransportKit", "TransportIO", "TransportTLS", "WebSocketTransport", "TransportKitTesting",
+            ],
+            swiftSettings: strict),
+        .testTarget(
+            name: "DirectCarrierTests",
+            dependencies: ["TransportKit", "DirectCarrier", "MemoryTransport", "TransportKitTesting"],
+            swiftSettings: strict),
+        .testTarget(
+            name: "MuxCarrierTests",
+            dependencies: ["TransportKit", "MuxCarrier", "MemoryTransport", "TransportKitTesting"],
+            swiftSettings: strict),
+        // Every transport against the one suite.
+        .testTarget(
+            name: "ConformanceTests",
+            dependencies: [
+                "TransportKit", "TransportIO", "TransportTLS", "QUICTransport", "WebSocketTransport",
+                "MemoryTransport", "MuxCarrier", "FramedTCP", "TransportKitTesting",
+            ],
+            swiftSettings: strict),
+        .testTarget(
+            name: "TransportHostTests",
+            dependencies: ["TransportKit", "TransportIO", "TransportHost", "TransportKitTesting"],
+            swiftSettings: strict),
+        // Peers that nobody here wrote.
+        .testTarget(
+            name: "InteropTests",
+            dependencies: [
+                "TransportKit", "TransportIO", "TransportTLS", "QUICTransport", "WebSocketTransport", "MuxCarrier",
+            ],
+            exclude: ["Peers"], swiftSettings: strict),
+    ],
+    swiftLanguageModes: [.v6]
+)

@@ -1,0 +1,46 @@
+internal import Synchronization
+
+/// Where numbers go. Any thread may call it; it must be cheap and must not fail.
+public protocol MetricsSink: Sendable {
+    /// Adds to a counter, which only grows.
+    func add(_ amount: Int, to counter: String)
+
+    /// Changes a gauge, which goes up and down, such as the number of live sockets (R198).
+    func change(_ gauge: String, by amount: Int)
+}
+
+/// Drops every number.
+public struct NoMetrics: MetricsSink {
+    /// Makes the sink.
+    public init() {}
+
+    /// Does nothing.
+    public func add(_ amount: Int, to counter: String) {}
+
+    /// Does nothing.
+    public func change(_ gauge: String, by amount: Int) {}
+}
+
+/// Keeps the numbers in memory, for tests and for `status`.
+public final class InProcessMetrics: MetricsSink {
+    private let values = Mutex<[String: Int]>([:])
+
+    /// Makes an empty set of numbers.
+    public init() {}
+
+    /// Every number by its name.
+    public var snapshot: [String: Int] { values.withLock { $0 } }
+
+    /// The number of that name, 0 where nobody has written it.
+    public subscript(name: String) -> Int { values.withLock { $0[name] ?? 0 } }
+
+    /// Adds to a counter.
+    public func add(_ amount: Int, to counter: String) {
+        values.withLock { $0[counter, default: 0] += amount }
+    }
+
+    /// Changes a gauge.
+    public func change(_ gauge: String, by amount: Int) {
+        values.withLock { $0[gauge, default: 0] += amount }
+    }
+}

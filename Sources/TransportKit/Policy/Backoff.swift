@@ -1,0 +1,46 @@
+/// How long to wait before the next attempt: full jitter under a ceiling that doubles (R81, R136).
+///
+/// No clock and no randomness of its own: the caller hands in a random number, so tests are exact.
+public struct Backoff: Sendable, Hashable {
+    /// The ceiling of the first wait.
+    public let base: Duration
+    /// The highest ceiling.
+    public let cap: Duration
+    /// A session that lasted this long starts the backoff over (R81, R82).
+    public let resetAfter: Duration
+    /// How many attempts have failed since a session last lasted.
+    public private(set) var attempts = 0
+
+    /// Makes a backoff; without arguments 0.5 s to 60 s, reset by 30 s of carrying.
+    public init(base: Duration = .milliseconds(500), cap: Duration = .seconds(60), resetAfter: Duration = .seconds(30))
+    {
+        self.base = base
+        self.cap = cap
+        self.resetAfter = resetAfter
+    }
+
+    /// Counts a failure and says how long to wait.
+    ///
+    /// - Parameter fraction: a random number from 0 up to, but not including, 1.
+    public mutating func failed(fraction: Double) -> Duration {
+        let ceiling = min(cap, base * (1 << min(attempts, 16)))
+        attempts += 1
+        return ceiling * min(max(fraction, 0), 1)
+    }
+
+    /// Counts the end of a session: one that lasted starts the backoff over, and the next dial goes out at once.
+    ///
+    /// - Returns: how long to wait.
+    public mutating func ended(after lifetime: Duration, fraction: Double) -> Duration {
+        guard lifetime < resetAfter else {
+            attempts = 0
+            return .zero
+        }
+        return failed(fraction: fraction)
+    }
+
+    /// Starts over, because the network is back (R61).
+    public mutating func reset() {
+        attempts = 0
+    }
+}
