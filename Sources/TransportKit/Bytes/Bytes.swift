@@ -28,7 +28,10 @@ public struct Bytes: Sendable {
 
     /// Makes a window of at most `capacity` bytes that `fill` writes straight into the storage.
     ///
-    /// - Parameter fill: gets the uninitialized room and returns how many bytes, from its start, it wrote.
+    /// - Parameters:
+    ///   - capacity: how many bytes `fill` may write.
+    ///   - headroom: how many bytes to leave free before the window.
+    ///   - fill: gets the uninitialized room and returns how many bytes, from its start, it wrote.
     public init(
         unsafeUninitializedCapacity capacity: Int, headroom: Int = 0,
         fill: (UnsafeMutableRawBufferPointer) throws -> Int
@@ -187,7 +190,9 @@ public struct Bytes: Sendable {
 
     /// Puts at most `capacity` bytes, written by `fill` straight into the storage, after the window.
     ///
-    /// - Parameter fill: gets the uninitialized room and returns how many bytes, from its start, it wrote.
+    /// - Parameters:
+    ///   - capacity: how many bytes `fill` may write.
+    ///   - fill: gets the uninitialized room and returns how many bytes, from its start, it wrote.
     public mutating func append(
         unsafeUninitializedCapacity capacity: Int, fill: (UnsafeMutableRawBufferPointer) throws -> Int
     ) rethrows {

@@ -8,7 +8,10 @@ public protocol StreamMultiplexer: Sendable {
 
     /// Wraps a socket on which nothing has been sent or received yet.
     ///
-    /// - Parameter isDialer: whether this end dialled; the two ends number their streams apart by it.
+    /// - Parameters:
+    ///   - socket: the socket to wrap.
+    ///   - isDialer: whether this end dialled; the two ends number their streams apart by it.
+    ///   - limits: the bounds of the new socket and of its streams.
     /// - Returns: a socket with ``Capabilities/streams`` that owns `socket` from now on.
     func wrap(_ socket: any Socket, isDialer: Bool, limits: Limits) async -> any Socket
 }
