@@ -1,0 +1,27 @@
+internal import CGnuTLS
+public import TransportKit
+
+/// What a certificate can be pinned by: give either to ``TransportKit/ClientSecurity/pins``.
+public struct CertificateHashes: Sendable, Hashable {
+    /// SHA-256 of the whole certificate in DER; it changes with every renewal.
+    public let certificate: PublicKeyHash
+    /// SHA-256 of its public key (SubjectPublicKeyInfo); it stays as long as the key is kept.
+    public let key: PublicKeyHash
+
+    /// Reads the first certificate of a PEM file.
+    ///
+    /// - Throws: an error that names the file where it is missing or holds no certificate.
+    public init(certificateFile path: String) throws(TransportError) {
+        let pem = try TLSFile.read(path, what: "the certificate")
+        let hashes = unsafe pem.withUnsafeBytes { (bytes: UnsafeRawBufferPointer) -> (PublicKeyHash, PublicKeyHash)? in
+            guard let read = unsafe Certificate(bytes, isPEM: true), let certificate = read.certificateHash,
+                let key = read.keyHash
+            else { return nil }
+            return (certificate, key)
+        }
+        guard let hashes else {
+            throw TransportError(.misuse, "the certificate \(path) holds no PEM certificate that can be read")
+        }
+        (certificate, key) = hashes
+    }
+}

@@ -1,0 +1,73 @@
+internal import Synchronization
+internal import TransportKit
+
+/// The tickets with which a client resumes TLS (R26), in memory.
+///
+/// A ticket belongs to one destination, reached under one set of rules for one protocol, and is given out once
+/// (RFC 8446 §C.4). With other pins, another trust file or another name there is none (B63).
+package final class TLSTicketStore: Sendable {
+    /// The store that dials use unless they bring their own.
+    package static let shared = TLSTicketStore()
+
+    /// What a ticket is good for.
+    struct Key: Hashable {
+        let host: Host
+        let port: UInt16
+        let protocols: [String]
+        let isQUIC: Bool
+        let security: ClientSecurity
+        let fingerprint: Bytes
+    }
+
+    private struct Ticket {
+        let data: Bytes
+        let notAfter: WallTime
+    }
+
+    private struct State {
+        var tickets: [Key: [Ticket]] = [:]
+        /// From the destination that was used longest ago to the latest.
+        var order: [Key] = []
+    }
+
+    private static let ticketsPerKey = 4
+    private let maxDestinations: Int
+    private let state = Mutex(State())
+
+    /// Makes an empty store that forgets the destination used longest ago when it has more than `maxDestinations`.
+    package init(maxDestinations: Int = 256) {
+        precondition(maxDestinations > 0, "a store for nothing keeps nothing")
+        self.maxDestinations = maxDestinations
+    }
+
+    /// How many tickets are kept.
+    package var count: Int { state.withLock { $0.tickets.values.reduce(0) { $0 + $1.count } } }
+
+    /// Forgets everything.
+    package func removeAll() {
+        state.withLock { $0 = State() }
+    }
+
+    /// Keeps a ticket until `notAfter`; of several for one destination the latest few.
+    func keep(_ data: Bytes, for key: Key, notAfter: WallTime) {
+        state.withLock { state in
+            state.order.removeAll { $0 == key }
+            state.order.append(key)
+            var tickets = state.tickets[key] ?? []
+            tickets.append(Ticket(data: data, notAfter: notAfter))
+            state.tickets[key] = tickets.suffix(Self.ticketsPerKey)
+            if state.order.count > maxDestinations { state.tickets[state.order.removeFirst()] = nil }
+        }
+    }
+
+    /// Takes the latest ticket that is still good out of the store.
+    func take(_ key: Key, now: WallTime) -> Bytes? {
+        state.withLock { state in
+            var tickets = (state.tickets[key] ?? []).filter { now < $0.notAfter }
+            let ticket = tickets.popLast()
+            state.tickets[key] = tickets.isEmpty ? nil : tickets
+            if tickets.isEmpty { state.order.removeAll { $0 == key } }
+            return ticket?.data
+        }
+    }
+}
