@@ -85,7 +85,9 @@ final class MemoryPath: Sendable {
     func vanish() { change { state, now in state.vanish(now) } }
 
     /// Sends without waiting for room, as a first flight does.
-    func push(_ messages: [Message], from end: PathEnd) { change { state, now in state.push(messages, from: end, now) } }
+    func push(_ messages: [Message], from end: PathEnd) {
+        change { state, now in state.push(messages, from: end, now) }
+    }
 
     /// Closes the listener's end before anybody has it.
     func refuse(_ code: CloseCode, reason: String) {
