@@ -6,21 +6,32 @@ internal import TransportKit
 @safe struct Certificate: ~Copyable {
     let pointer: gnutls_x509_crt_t
 
-    /// Reads a certificate in DER or PEM form.
+    /// Reads a certificate in DER form.
     ///
     /// - Returns: nil where it is not one.
-    init?(_ bytes: UnsafeRawBufferPointer, isPEM: Bool = false) {
+    init?(der: UnsafeRawBufferPointer) {
+        guard let read = unsafe Self.load(der, GNUTLS_X509_FMT_DER) else { return nil }
+        unsafe pointer = read
+    }
+
+    /// Reads the first certificate of a PEM text.
+    ///
+    /// - Returns: nil where there is none.
+    init?(pem: Bytes) {
+        let read = unsafe pem.withUnsafeBytes { unsafe Self.load($0, GNUTLS_X509_FMT_PEM) }
+        guard let read = unsafe read else { return nil }
+        unsafe pointer = read
+    }
+
+    private static func load(_ bytes: UnsafeRawBufferPointer, _ format: gnutls_x509_crt_fmt_t) -> gnutls_x509_crt_t? {
         var certificate: gnutls_x509_crt_t?
-        guard unsafe gnutls_x509_crt_init(&certificate) == GNUTLS_E_SUCCESS, let certificate = unsafe certificate else {
-            return nil
-        }
+        guard unsafe gnutls_x509_crt_init(&certificate) == GNUTLS_E_SUCCESS else { return nil }
         var datum = unsafe gnutls_datum_t(borrowing: bytes)
-        let format = isPEM ? GNUTLS_X509_FMT_PEM : GNUTLS_X509_FMT_DER
-        guard unsafe gnutls_x509_crt_import(certificate, &datum, format) == GNUTLS_E_SUCCESS else {
-            unsafe gnutls_x509_crt_deinit(certificate)
-            return nil
+        if unsafe gnutls_x509_crt_import(certificate, &datum, format) == GNUTLS_E_SUCCESS {
+            return unsafe certificate
         }
-        unsafe pointer = unsafe certificate
+        unsafe gnutls_x509_crt_deinit(certificate)
+        return nil
     }
 
     /// Takes over a certificate.

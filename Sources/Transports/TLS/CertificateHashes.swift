@@ -13,15 +13,10 @@ public struct CertificateHashes: Sendable, Hashable {
     /// - Throws: an error that names the file where it is missing or holds no certificate.
     public init(certificateFile path: String) throws(TransportError) {
         let pem = try TLSFile.read(path, what: "the certificate")
-        let hashes = unsafe pem.withUnsafeBytes { (bytes: UnsafeRawBufferPointer) -> (PublicKeyHash, PublicKeyHash)? in
-            guard let read = unsafe Certificate(bytes, isPEM: true), let certificate = read.certificateHash,
-                let key = read.keyHash
-            else { return nil }
-            return (certificate, key)
-        }
-        guard let hashes else {
+        guard let read = Certificate(pem: pem), let certificate = read.certificateHash, let key = read.keyHash else {
             throw TransportError(.misuse, "the certificate \(path) holds no PEM certificate that can be read")
         }
-        (certificate, key) = hashes
+        self.certificate = certificate
+        self.key = key
     }
 }

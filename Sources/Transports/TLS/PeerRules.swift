@@ -15,7 +15,7 @@ struct PeerRules {
     func judge(_ session: gnutls_session_t) -> TransportError? {
         var count: UInt32 = 0
         guard let chain = unsafe gnutls_certificate_get_peers(session, &count), count > 0,
-            let leaf = unsafe Certificate(UnsafeRawBufferPointer(start: chain[0].data, count: Int(chain[0].size)))
+            let leaf = unsafe Certificate(der: UnsafeRawBufferPointer(start: chain[0].data, count: Int(chain[0].size)))
         else {
             return TransportError(.certificateInvalid, "\(peer) showed no certificate that can be read")
         }
@@ -71,7 +71,7 @@ struct PeerRules {
             // Any certificate of the chain may be the one; the latest start names what the clock must reach.
             let start = unsafe chain.reduce(leaf.notBefore) { latest, datum in
                 let bytes = unsafe UnsafeRawBufferPointer(start: datum.data, count: Int(datum.size))
-                guard let certificate = unsafe Certificate(bytes) else { return latest }
+                guard let certificate = unsafe Certificate(der: bytes) else { return latest }
                 return max(latest, certificate.notBefore)
             }
             return TransportError(

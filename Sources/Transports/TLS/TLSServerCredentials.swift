@@ -14,11 +14,12 @@ package final class TLSServerCredentials: Sendable {
 
     /// Reads the certificate and its key.
     ///
+    /// - Parameter allowingWeakKey: only tests of a client's checks show a weak key.
     /// - Throws: ``TransportKit/TransportError`` with the file and what to do about it.
-    package init(_ security: ServerSecurity) throws(TransportError) {
+    package init(_ security: ServerSecurity, allowingWeakKey: Bool = false) throws(TransportError) {
         self.security = security
         store = try CertificateStore()
-        try store.show(security.identity)
+        try store.show(security.identity, allowingWeakKey: allowingWeakKey)
     }
 
     /// Lets a session issue and take tickets. GnuTLS derives a key from ours for every few hours; ours is replaced each

@@ -142,7 +142,7 @@ extension Certificate {
     static func withLeaf<Result>(of session: gnutls_session_t, _ body: (borrowing Certificate) -> Result?) -> Result? {
         var count: UInt32 = 0
         guard let chain = unsafe gnutls_certificate_get_peers(session, &count), count > 0,
-            let leaf = unsafe Certificate(UnsafeRawBufferPointer(start: chain[0].data, count: Int(chain[0].size)))
+            let leaf = unsafe Certificate(der: UnsafeRawBufferPointer(start: chain[0].data, count: Int(chain[0].size)))
         else { return nil }
         return body(leaf)
     }

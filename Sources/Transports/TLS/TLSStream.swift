@@ -260,7 +260,9 @@ package import TransportKit
             let peer = session.role == .client ? "the service" : "the client"
             error = TransportError(.handshakeFailed, "\(peer) does not speak TLS on this port", number: error.number)
         }
-        if status == GNUTLS_E_REHANDSHAKE {
+        if let alert = session.verificationFailure?.alertForPeer {
+            unsafe gnutls_alert_send(session.pointer, GNUTLS_AL_FATAL, alert)
+        } else if status == GNUTLS_E_REHANDSHAKE {
             unsafe gnutls_alert_send(session.pointer, GNUTLS_AL_FATAL, GNUTLS_A_NO_RENEGOTIATION)
         } else if status != GNUTLS_E_FATAL_ALERT_RECEIVED, status != GNUTLS_E_PREMATURE_TERMINATION {
             unsafe gnutls_alert_send_appropriate(session.pointer, status)

@@ -76,6 +76,16 @@ extension TransportError {
         }
     }
 
+    /// The alert that tells the peer why its certificate was not accepted (RFC 8446 §6.2).
+    var alertForPeer: gnutls_alert_description_t {
+        switch code {
+        case .certificateExpired: GNUTLS_A_CERTIFICATE_EXPIRED
+        case .certificateUnknownIssuer: GNUTLS_A_UNKNOWN_CA
+        case .certificateNotYetValid, .certificateWrongHost, .pinMismatch: GNUTLS_A_CERTIFICATE_UNKNOWN
+        default: GNUTLS_A_BAD_CERTIFICATE
+        }
+    }
+
     /// The library's own words for a status, without the full stop.
     static func gnuTLSText(_ status: Int32) -> String {
         guard let text = unsafe gnutls_strerror(status) else { return "error \(status)" }
