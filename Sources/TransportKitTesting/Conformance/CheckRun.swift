@@ -134,7 +134,7 @@ struct CheckRun: Sendable {
 
     // MARK: - Waiting
 
-    /// Runs one step, and throws where it takes longer than the subject's patience.
+    /// Runs one step, and throws where it fails or takes longer than the subject's patience.
     ///
     /// The step runs in a task of its own, which is cancelled at the end: a transport that ignores cancellation makes the
     /// check fail, and never hang.
@@ -146,8 +146,10 @@ struct CheckRun: Sendable {
         let work = Task {
             do {
                 outcome.settle(.success(try await body()))
+            } catch let failure as ConformanceFailure {
+                outcome.settle(.failure(failure))
             } catch {
-                outcome.settle(.failure(error))
+                outcome.settle(.failure(broken("\(step) failed: \(error)")))
             }
         }
         let patience = subject.patience
