@@ -226,13 +226,29 @@ public struct Bytes: Sendable {
     private mutating func makeRoom(before: Int, after: Int) {
         if isKnownUniquelyReferenced(&storage), headroom >= before, tailroom >= after { return }
         if storage == nil, before == 0, after == 0 { return }
+        // What was taken off the front is not headroom that anybody asked for: a buffer that is filled at one end and
+        // emptied at the other would grow for ever.
+        let room = Swift.max(before, Swift.min(headroom, Self.keptHeadroom))
+        if isKnownUniquelyReferenced(&storage), let storage, slides(to: room, after: after, in: storage) {
+            (storage.base + room).copyMemory(from: storage.base + start, byteCount: count)
+            end = room + count
+            start = room
+            return
+        }
         // Doubling makes a run of appends cost linear time.
         let growth = after > 0 ? Swift.max(after, Swift.min(count, 1 << 20)) : tailroom
-        let room = Swift.max(before, headroom)
         let copy = withUnsafeBytes { Storage(capacity: room + count + growth, copying: $0, at: room) }
         end = room + count
         start = room
         storage = copy
+    }
+
+    /// How much headroom survives when the window has to move.
+    private static let keptHeadroom = 64
+
+    /// Whether moving the window to the front makes enough room, for no more than was taken off the front since.
+    private func slides(to room: Int, after: Int, in storage: Storage) -> Bool {
+        start - room >= count && room + count + after <= storage.capacity
     }
 
     /// A block of raw memory, freed with its last holder.

@@ -9,6 +9,12 @@ public struct LengthPrefixedMessages: Sendable {
         public let announced: UInt64
         /// The length that is allowed, in bytes.
         public let limit: Int
+
+        /// Makes the error.
+        public init(announced: UInt64, limit: Int) {
+            self.announced = announced
+            self.limit = limit
+        }
     }
 
     /// The longest message that is let in, in bytes.
