@@ -15,6 +15,10 @@ internal import TransportKit
     private var input = Bytes()
     /// The same, in memory of the caller's, for as long as one call of the stream lasts.
     private var borrowed = unsafe UnsafeRawBufferPointer(start: nil, count: 0)
+    /// How many bytes GnuTLS may still read before it has to show something for them. Without that bound it would collect
+    /// one handshake message of 16 MiB for a peer who has proved nothing.
+    var budget = TLSSink.handshakeBudget
+    static let handshakeBudget = 256 << 10
     /// Whether nothing more will come.
     var inputEnded = false
     /// The first byte that ever came; it tells TLS from something else.
@@ -48,8 +52,9 @@ internal import TransportKit
         unsafe borrowed = UnsafeRawBufferPointer(start: nil, count: 0)
     }
 
-    /// Fills `target` as far as there is input.
-    func pull(into target: UnsafeMutableRawBufferPointer) -> Int {
+    /// Fills `target` as far as there is input and budget.
+    func pull(into whole: UnsafeMutableRawBufferPointer) -> Int {
+        let target = unsafe UnsafeMutableRawBufferPointer(rebasing: whole.prefix(budget))
         if !input.isEmpty {
             let count = min(input.count, target.count)
             unsafe input.withUnsafeBytes {
@@ -58,6 +63,7 @@ internal import TransportKit
             input.removeFirst(count)
             // An idle session holds no buffer.
             if input.isEmpty { input = Bytes() }
+            budget -= count
             return count
         }
         let count = unsafe min(borrowed.count, target.count)
@@ -65,6 +71,7 @@ internal import TransportKit
             unsafe target.copyMemory(from: UnsafeRawBufferPointer(rebasing: borrowed[..<count]))
             unsafe borrowed = UnsafeRawBufferPointer(rebasing: borrowed[count...])
         }
+        budget -= count
         return count
     }
 
@@ -79,7 +86,7 @@ internal import TransportKit
         unsafe gnutls_transport_set_pull_function(session) { pointer, target, capacity in
             guard let sink = unsafe TLSSink.from(pointer) else { return -1 }
             let count = unsafe sink.pull(into: UnsafeMutableRawBufferPointer(start: target, count: capacity))
-            return count > 0 || sink.inputEnded ? count : -1
+            return count > 0 ? count : -1
         }
         unsafe gnutls_transport_set_push_function(session) { pointer, source, count in
             guard let sink = unsafe TLSSink.from(pointer) else { return -1 }

@@ -95,12 +95,19 @@ package import TransportKit
         case .handshaking: break
         }
         while true {
+            let budget = session.sink.budget
             let status = unsafe gnutls_handshake(session.pointer)
             if status == GNUTLS_E_SUCCESS {
                 state = .open
+                session.sink.budget = TLSSink.handshakeBudget
                 return .done
             }
-            if status == GNUTLS_E_AGAIN || status == GNUTLS_E_INTERRUPTED { return .needsInput }
+            if status == GNUTLS_E_AGAIN || status == GNUTLS_E_INTERRUPTED {
+                // It also stops after a record that was no whole message, with more records waiting.
+                if session.sink.hasInput, session.sink.budget > 0, session.sink.budget < budget { continue }
+                guard let ending = inputEnding else { return .needsInput }
+                throw fail(ending)
+            }
             // A warning has been taken from the input, so this loop ends with the input.
             if gnutls_error_is_fatal(status) == 0 { continue }
             throw fail(status)
@@ -119,16 +126,19 @@ package import TransportKit
         }
         var count = 0
         while readEnding == nil, count < target.count {
+            let budget = session.sink.budget
             let rest = unsafe UnsafeMutableRawBufferPointer(rebasing: target[count...])
             let status = unsafe gnutls_record_recv(session.pointer, rest.baseAddress, rest.count)
             if status > 0 {
                 count += status
+                session.sink.budget = TLSSink.handshakeBudget
                 continue
             }
             let code = Int32(truncatingIfNeeded: status)
             if code == GNUTLS_E_AGAIN || code == GNUTLS_E_INTERRUPTED {
-                if !session.sink.hasInput { break }
-                continue
+                if session.sink.hasInput, session.sink.budget > 0, session.sink.budget < budget { continue }
+                readEnding = inputEnding
+                break
             }
             // The warnings of TLS 1.2 say nothing that matters, and each has been taken from the input.
             if code == GNUTLS_E_WARNING_ALERT_RECEIVED { continue }
@@ -219,6 +229,14 @@ package import TransportKit
         }
     }
 
+    /// Changes the keys of this end, and where `bothWays` is set asks the peer to change its own (RFC 8446 §4.6.3). GnuTLS
+    /// does so by itself long before a key is worn out; TLS 1.2 cannot.
+    package func updateKeys(bothWays: Bool) throws(TransportError) {
+        try requireOpen()
+        let status = unsafe gnutls_session_key_update(session.pointer, bothWays ? UInt32(GNUTLS_KU_PEER) : 0)
+        guard status == GNUTLS_E_SUCCESS else { throw fail(status) }
+    }
+
     /// Says that this end will send nothing more; reading goes on. A second time does nothing.
     package func closeNotify() {
         guard case .open = state, !saidGoodbye else { return }
@@ -235,6 +253,12 @@ package import TransportKit
         case .handshaking: throw TransportError(.misuse, "TLS cannot be written before its handshake is done")
         case .open: if saidGoodbye { throw TransportError(.misuse, "TLS cannot be written after it was closed") }
         }
+    }
+
+    /// Why no input that could come will help, where GnuTLS asks for more.
+    private var inputEnding: Int32? {
+        if session.sink.budget == 0 { return GNUTLS_E_HANDSHAKE_TOO_LARGE }
+        return session.sink.inputEnded ? GNUTLS_E_PREMATURE_TERMINATION : nil
     }
 
     /// Makes room for everything at once, so that the output is not moved while it grows.

@@ -1,5 +1,5 @@
 internal import Synchronization
-internal import TransportKit
+package import TransportKit
 
 /// The tickets with which a client resumes TLS (R26), in memory.
 ///
@@ -10,13 +10,31 @@ package final class TLSTicketStore: Sendable {
     package static let shared = TLSTicketStore()
 
     /// What a ticket is good for.
-    struct Key: Hashable {
-        let host: Host
-        let port: UInt16
-        let protocols: [String]
-        let isQUIC: Bool
-        let security: ClientSecurity
-        let fingerprint: Bytes
+    package struct Key: Hashable, Sendable {
+        /// Who was dialled.
+        package let host: Host
+        /// The port that was dialled.
+        package let port: UInt16
+        /// The ALPN names that were offered.
+        package let protocols: [String]
+        /// Whether it was over QUIC.
+        package let isQUIC: Bool
+        /// The rules.
+        package let security: ClientSecurity
+        /// SHA-256 over what the rules' files held.
+        package let fingerprint: Bytes
+
+        /// Names a destination under its rules.
+        package init(
+            host: Host, port: UInt16, protocols: [String], isQUIC: Bool, security: ClientSecurity, fingerprint: Bytes
+        ) {
+            self.host = host
+            self.port = port
+            self.protocols = protocols
+            self.isQUIC = isQUIC
+            self.security = security
+            self.fingerprint = fingerprint
+        }
     }
 
     private struct Ticket {
@@ -49,7 +67,7 @@ package final class TLSTicketStore: Sendable {
     }
 
     /// Keeps a ticket until `notAfter`; of several for one destination the latest few.
-    func keep(_ data: Bytes, for key: Key, notAfter: WallTime) {
+    package func keep(_ data: Bytes, for key: Key, notAfter: WallTime) {
         state.withLock { state in
             state.order.removeAll { $0 == key }
             state.order.append(key)
@@ -61,7 +79,7 @@ package final class TLSTicketStore: Sendable {
     }
 
     /// Takes the latest ticket that is still good out of the store.
-    func take(_ key: Key, now: WallTime) -> Bytes? {
+    package func take(_ key: Key, now: WallTime) -> Bytes? {
         state.withLock { state in
             var tickets = (state.tickets[key] ?? []).filter { now < $0.notAfter }
             let ticket = tickets.popLast()
