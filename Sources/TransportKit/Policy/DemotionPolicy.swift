@@ -58,9 +58,13 @@ public struct DayDemotionPolicy: DemotionPolicy {
 
     /// Judges as R46–R52 and R54 say.
     public func judge(_ ending: SessionEnding, record: PathRecord) -> Verdict {
-        guard ending.transport == subject, !ending.migrated, ending.close.origin != .local,
-            ending.close.code.countsAsPathFailure
-        else { return .sound }
+        guard ending.transport == subject, !ending.migrated, ending.close.code.countsAsPathFailure else {
+            return .sound
+        }
+        switch ending.close.origin {
+        case .local, .cancellation: return .sound
+        case .remote, .path: break
+        }
         guard let age = ending.sinceFirstMessage else {
             return .demote(lifetime: lifetime, reason: "it ended before its first message: \(ending.close)")
         }
