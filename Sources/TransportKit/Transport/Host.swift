@@ -47,9 +47,17 @@ public enum Host: Sendable, Hashable {
             guard (1...63).contains(label.utf8.count), !label.hasPrefix("-"), !label.hasSuffix("-") else { return nil }
             guard label.utf8.allSatisfy({ isLetterOrDigit($0) || $0 == 0x2d || $0 == 0x5f }) else { return nil }
         }
-        // A last label of digits alone would be a malformed IPv4 address, not a name (WHATWG URL §3.5).
-        guard let last = labels.last, !last.utf8.allSatisfy({ (0x30...0x39).contains($0) }) else { return nil }
+        // A last label that is a number makes it a malformed IPv4 address, not a name (WHATWG URL §3.5): resolvers take
+        // 0x7f000001 for 127.0.0.1, and a rule about names must not be passed by an address.
+        guard let last = labels.last, !isNumber(last) else { return nil }
         return name
+    }
+
+    private static func isNumber(_ label: Substring) -> Bool {
+        if label.hasPrefix("0x") {
+            return label.dropFirst(2).utf8.allSatisfy { (0x30...0x39).contains($0) || (0x61...0x66).contains($0) }
+        }
+        return label.utf8.allSatisfy { (0x30...0x39).contains($0) }
     }
 
     private static func isLetterOrDigit(_ byte: UInt8) -> Bool {
