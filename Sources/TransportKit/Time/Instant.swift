@@ -64,8 +64,10 @@ public struct WallTime: Sendable, Hashable, Comparable {
     /// Whether `left` comes before `right`.
     public static func < (left: WallTime, right: WallTime) -> Bool { left.seconds < right.seconds }
 
-    /// The point `duration` later, to the second.
+    /// The point `duration` later, to the second; it stays at the ends of the clock instead of wrapping.
     public static func + (time: WallTime, duration: Duration) -> WallTime {
-        WallTime(seconds: time.seconds.addingReportingOverflow(duration.components.seconds).partialValue)
+        let step = duration.components.seconds
+        let (sum, overflow) = time.seconds.addingReportingOverflow(step)
+        return WallTime(seconds: overflow ? (step < 0 ? .min : .max) : sum)
     }
 }
