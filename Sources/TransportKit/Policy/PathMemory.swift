@@ -32,7 +32,7 @@ public struct PathKey: Sendable, Hashable {
     }
 }
 
-/// A memory that lives as long as the process. At most 64 networks are kept; the one used longest ago goes first.
+/// A memory that lives as long as the process. At most 64 paths are kept; the one changed longest ago goes first.
 public final class InProcessPathMemory: PathMemory {
     private struct Entry {
         var winner: (TransportName, until: WallTime)?

@@ -4,7 +4,7 @@
 /// ```swift
 /// var registry = Registry()
 /// try registry.register(transport: "framed-tcp") { options, context in
-///     FramedTCPTransport(options: try options.decode(FramedTCPOptions.self), loop: context.loop)
+///     FramedTCPTransport(options: try options.decode(FramedTCPOptions.self), loop: try context.eventLoop())
 /// }
 /// ```
 public struct Registry: Sendable {

@@ -18,7 +18,7 @@ public protocol Socket: AnyObject, Sendable {
     /// What the socket is: transport, capabilities, limits, identity.
     var info: SocketInfo { get }
 
-    /// Sends messages in the order given. Suspends while the path cannot take more.
+    /// Sends messages in the order given. Suspends while the path cannot take more. No messages are no work.
     ///
     /// Returning means accepted, not arrived; ``close(_:reason:)`` says when the rest has arrived.
     func send(_ messages: [Message]) async throws(Close)
@@ -28,10 +28,15 @@ public protocol Socket: AnyObject, Sendable {
     /// Memory and credit are given back to the peer as messages are taken, so a receiver that stops slows its peer down.
     func receive() async throws(Close) -> [Message]
 
-    /// Opens a stream. Suspends while the peer's limit on streams is reached. Needs ``Capabilities/streams``.
+    /// Opens a stream. Suspends while the peer's limit on streams is reached.
+    ///
+    /// The peer may see the stream only once something was written to it, or it was finished. Needs
+    /// ``Capabilities/streams``; a socket without them throws ``Close/misuse(_:)``.
     func openStream() async throws(Close) -> any Stream
 
-    /// Waits for a stream that the peer opened. Needs ``Capabilities/streams``.
+    /// Waits for a stream that the peer opened; streams come in the order they were opened.
+    ///
+    /// Needs ``Capabilities/streams``; a socket without them throws ``Close/misuse(_:)``.
     func acceptStream() async throws(Close) -> any Stream
 
     /// Ends the socket after everything accepted so far has reached the peer, or the linger time is over.

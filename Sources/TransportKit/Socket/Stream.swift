@@ -15,10 +15,12 @@ public protocol Stream: AnyObject, Sendable {
     /// Hands over bytes, whole and in order. Suspends while the stream's window or buffer is full.
     func write(_ bytes: Bytes) async throws(StreamError)
 
-    /// Ends this end's direction after the bytes written; the other direction stays open (B12).
+    /// Ends this end's direction after the bytes written; the other direction stays open (B12). Finishing twice is
+    /// harmless.
     func finish() async throws(StreamError)
 
-    /// Aborts both directions at once: bytes on their way may be lost, and the peer sees a reset, never an end.
+    /// Aborts both directions at once: bytes on their way may be lost, and the peer sees a reset, never an end, unless it
+    /// has read the end already. Every later call here throws the reset; resetting twice is harmless.
     ///
     /// - Parameter code: travels where the wire has room for it (QUIC); elsewhere the peer sees 0.
     func reset(_ code: UInt64) async
