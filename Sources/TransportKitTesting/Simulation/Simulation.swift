@@ -10,7 +10,9 @@ public import TransportKit
 /// #expect(simulation.time.now() == .zero + .milliseconds(40))
 /// ```
 ///
-/// What runs on it must wait only for things of the simulation: other tasks on its executor and its clock.
+/// What runs on it must wait only for things of the simulation: other tasks on its executor and its clock. Child tasks
+/// and the tasks of actors on the executor stay on it by themselves; an unstructured `Task { }` outside an actor does
+/// not, so start it with ``start(_:)``.
 public final class Simulation: Sendable {
     /// The simulated clock.
     public let time: ManualTime
