@@ -1,5 +1,4 @@
 internal import CLinux
-internal import Glibc
 internal import Synchronization
 public import TransportKit
 
@@ -53,7 +52,7 @@ public final class EventLoop: Sendable {
             tk_close(wakeup)
             throw error
         }
-        let started = startThread { $0.run() }
+        let started = startThread { self.run() }
         guard started == 0 else { throw TransportError(errno: started, doing: "starting the loop \(name)") }
     }
 
@@ -89,6 +88,17 @@ public final class EventLoop: Sendable {
                 execute { self.core.isStopping = true }
             }
         }
+    }
+
+    /// Runs `work` on the loop and returns what it returns: at once if the caller is on the loop already.
+    package func run<Result: Sendable>(
+        _ work: @escaping @Sendable () throws(TransportError) -> Result
+    ) async throws(TransportError) -> Result {
+        if isCurrent { return try work() }
+        let result = await withCheckedContinuation { continuation in
+            execute { continuation.resume(returning: Swift.Result(catching: work)) }
+        }
+        return try result.get()
     }
 
     // MARK: - For the loop's own thread
@@ -146,7 +156,7 @@ public final class EventLoop: Sendable {
             return true
         }
         if mustDrain {
-            let started = startThread { $0.drain() }
+            let started = startThread { self.drain() }
             precondition(started == 0, "no thread can be made")
         } else if isAsleep.load(ordering: .sequentiallyConsistent),
             isAsleep.exchange(false, ordering: .sequentiallyConsistent)
@@ -157,35 +167,12 @@ public final class EventLoop: Sendable {
 
     // MARK: - The thread
 
-    private func startThread(_ body: @escaping @Sendable (EventLoop) -> Void) -> Int32 {
-        final class Start: Sendable {
-            let loop: EventLoop
-            let body: @Sendable (EventLoop) -> Void
-
-            init(_ loop: EventLoop, _ body: @escaping @Sendable (EventLoop) -> Void) {
-                self.loop = loop
-                self.body = body
-            }
+    private func startThread(_ body: @escaping @Sendable () -> Void) -> Int32 {
+        TransportIO.startThread(named: name) { [self] in
+            unsafe tk_set_thread_mark(Unmanaged.passUnretained(self).toOpaque())
+            body()
+            tk_set_thread_mark(nil)
         }
-        var thread = pthread_t()
-        let start = unsafe Unmanaged.passRetained(Start(self, body))
-        let result = unsafe pthread_create(
-            &thread, nil,
-            { argument in
-                guard let argument = unsafe argument else { return nil }
-                let start = unsafe Unmanaged<Start>.fromOpaque(argument).takeRetainedValue()
-                unsafe tk_set_thread_mark(Unmanaged.passUnretained(start.loop).toOpaque())
-                unsafe start.loop.name.withCString { unsafe tk_name_thread($0) }
-                start.body(start.loop)
-                tk_set_thread_mark(nil)
-                return nil
-            }, start.toOpaque())
-        if result == 0 {
-            pthread_detach(thread)
-        } else {
-            unsafe start.release()
-        }
-        return result
     }
 
     private func run() {

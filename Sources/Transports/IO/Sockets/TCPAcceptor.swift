@@ -12,9 +12,13 @@ package protocol TCPAcceptorHandler: AnyObject {
 ///
 /// When descriptors run out it refuses what comes, without spinning, and goes on once there are some again (B46). It lives
 /// until ``close()``, which must be called.
-package final class TCPAcceptor {
+///
+/// Sendable is sound: it may be handed about, but every call traps unless it is made on the loop.
+package final class TCPAcceptor: @unchecked Sendable {
     /// Who is told of connections. Not kept alive.
-    package weak var handler: (any TCPAcceptorHandler)?
+    package weak var handler: (any TCPAcceptorHandler)? {
+        didSet { loop.assertCurrent() }
+    }
     /// The address it listens at.
     package let localAddress: SocketAddress
 

@@ -45,9 +45,13 @@ package enum TCPWriteResult: Sendable {
 /// It buffers nothing: bytes go from the kernel into the caller's memory and back, and what nobody reads holds the peer up.
 /// A call that would block is answered without a system call. It lives until ``close()`` or ``reset()``, one of which must
 /// be called.
-package final class TCPSocket {
+///
+/// Sendable is sound: it may be handed about, but every call traps unless it is made on the loop.
+package final class TCPSocket: @unchecked Sendable {
     /// Who is told what happens. Not kept alive.
-    package weak var handler: (any TCPSocketHandler)?
+    package weak var handler: (any TCPSocketHandler)? {
+        didSet { loop.assertCurrent() }
+    }
     /// The peer's address.
     package let remoteAddress: SocketAddress
     /// This end's address; known once connected.
@@ -73,6 +77,9 @@ package final class TCPSocket {
 
     /// How many buffers one vectored write takes at most.
     private static let vectorLimit = 64
+
+    /// Whether this end has closed it.
+    var isClosed: Bool { state == .closed }
 
     /// Starts to connect; `handler` is told how it went. On the loop only.
     package static func connect(
@@ -115,6 +122,12 @@ package final class TCPSocket {
     }
 
     // MARK: - Bytes
+
+    /// Whether a read is worth a try; if not, it would answer ``TCPReadResult/wouldBlock``.
+    package var mayBeReadable: Bool {
+        if !mayRead { wantsReadable = true }
+        return mayRead
+    }
 
     /// Reads what is there into `room`, which must not be empty. On the loop only.
     package func read(into room: UnsafeMutableRawBufferPointer) -> TCPReadResult {

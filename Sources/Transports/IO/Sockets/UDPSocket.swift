@@ -6,9 +6,13 @@ package import TransportKit
 ///
 /// It receives many datagrams in one system call and splits what the kernel joined (GRO); it sends many equal ones in
 /// one call where the kernel can (GSO). Datagrams are never fragmented. It lives until ``close()``, which must be called.
-package final class UDPSocket {
+///
+/// Sendable is sound: it may be handed about, but every call traps unless it is made on the loop.
+package final class UDPSocket: @unchecked Sendable {
     /// Who is told what happens. Not kept alive.
-    package weak var handler: (any UDPSocketHandler)?
+    package weak var handler: (any UDPSocketHandler)? {
+        didSet { loop.assertCurrent() }
+    }
     /// The address the socket is bound to.
     package let localAddress: SocketAddress
     /// The peer of a connected socket.
@@ -16,12 +20,13 @@ package final class UDPSocket {
 
     private let loop: EventLoop
     private let log: Log
-    private let descriptor: Int32
+    /// The descriptor, for options that only some sockets need. It belongs to the socket.
+    package let descriptor: Int32
     private let isIPv6: Bool
     private var registration: Registration?
     private var isClosed = false
     /// Whether the kernel takes several datagrams in one call. It says no only when asked (B33).
-    private(set) var canSegment = true
+    package private(set) var canSegment = true
 
     /// How much the kernel is asked to hold for a socket while the loop is busy.
     private static let bufferBytes: Int32 = 4 << 20
