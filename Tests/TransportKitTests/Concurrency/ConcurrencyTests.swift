@@ -104,3 +104,83 @@ import TransportKitTesting
         }
     }
 }
+
+@Suite struct OutboxTests {
+    let close = Close(.normal, reason: "done", origin: .local)
+
+    @Test func `What was put leaves in order, and only the next call makes room`() throws {
+        let simulation = Simulation()
+        try simulation.run {
+            let outbox = Outbox<Int>(limit: 10)
+            try await outbox.put(1, weight: 9)
+            try await outbox.put(2, weight: 9)
+            let third = simulation.start { try? await outbox.put(3, weight: 1) }
+            #expect(await outbox.next() == [1, 2])
+            // They are being written: still no room.
+            try await simulation.time.sleep(for: .seconds(1))
+            let next = simulation.start { await outbox.next() }
+            #expect(await next.value == [3])
+            await third.value
+        }
+    }
+
+    @Test func `Many putters all get their turn`() throws {
+        let simulation = Simulation()
+        let numbers = try simulation.run {
+            let outbox = Outbox<Int>(limit: 1)
+            let putters = (0..<50).map { number in simulation.start { try? await outbox.put(number) } }
+            var numbers: [Int] = []
+            while numbers.count < 50, let next = await outbox.next() { numbers += next }
+            for putter in putters { await putter.value }
+            return numbers
+        }
+        #expect(numbers.sorted() == Array(0..<50))
+    }
+
+    @Test func `A cancelled put has put nothing and holds nobody up`() async throws {
+        for _ in 0..<500 {
+            let outbox = Outbox<Int>(limit: 1)
+            try await outbox.put(0)
+            let cancelled = Task { () -> Bool in (try? await outbox.put(1)) != nil }
+            let patient = Task { () -> Bool in (try? await outbox.put(2)) != nil }
+            async let cancelling: Void = cancelled.cancel()
+            var numbers: [Int] = []
+            while !numbers.contains(2), let next = await outbox.next() { numbers += next }
+            await cancelling
+            let isPut = await cancelled.value
+            #expect(await patient.value)
+            outbox.finish(close)
+            while let next = await outbox.next() { numbers += next }
+            #expect(numbers.sorted() == (isPut ? [0, 1, 2] : [0, 2]))
+        }
+    }
+
+    @Test func `After finish what waits still leaves, then the last element`() throws {
+        let simulation = Simulation()
+        try simulation.run { [close] in
+            let outbox = Outbox<Int>(limit: 1)
+            try await outbox.put(1)
+            let waiting = simulation.start { () -> Close? in
+                do throws(Close) { try await outbox.put(2) } catch { return error }
+                return nil
+            }
+            try await simulation.time.sleep(for: .seconds(1))
+            outbox.finish(close, last: 9)
+            outbox.finish(.cancelled, last: 10)
+            #expect(await waiting.value == close)
+            await #expect(throws: close) { try await outbox.put(3) }
+            #expect(await outbox.next() == [1, 9])
+            #expect(await outbox.next() == nil)
+            #expect(await outbox.next() == nil)
+        }
+    }
+
+    @Test func `An end drops what waits, after a finish too`() async throws {
+        let outbox = Outbox<Int>(limit: 10)
+        try await outbox.put(1)
+        outbox.finish(close)
+        outbox.end(.cancelled)
+        await #expect(throws: close) { try await outbox.put(2) }
+        #expect(await outbox.next() == nil)
+    }
+}
