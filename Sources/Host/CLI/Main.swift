@@ -1,4 +1,80 @@
+import Glibc
+internal import TransportHost
+
+/// The program `transportkit`: picks the verb and turns what it throws into an exit code.
 @main
 struct Main {
-    static func main() {}
+    /// Every verb, in the order of the help.
+    static var verbs: [any Verb.Type] { [CheckVerb.self] }
+
+    static func main() async {
+        // A reader that goes away must not end the program (B26); writes then fail instead.
+        signal(SIGPIPE, SIG_IGN)
+        exit(await run(Array(CommandLine.arguments.dropFirst())))
+    }
+
+    private static func run(_ words: [String]) async -> Int32 {
+        do {
+            return try await perform(words)
+        } catch let error as UsageError {
+            Console.complain("transportkit: \(error.message)")
+            return ExitCode.usage
+        } catch let errors as ConfigErrors {
+            let count = errors.errors.count
+            Console.complain("\(errors)\n\(count == 1 ? "1 error" : "\(count) errors"); nothing was started")
+            return ExitCode.usage
+        } catch {
+            Console.complain("transportkit: \(error)")
+            return ExitCode.failed
+        }
+    }
+
+    private static func perform(_ words: [String]) async throws -> Int32 {
+        guard let first = words.first else {
+            Console.complain(Help.overview)
+            return ExitCode.usage
+        }
+        switch first {
+        case "--help", "-h", "help":
+            if words.count > 1, let verb = verbs.first(where: { $0.name == words[1] }) {
+                Console.say(Help.text(of: verb))
+            } else {
+                Console.say(Help.overview)
+            }
+            return ExitCode.done
+        case "--version":
+            Console.say("transportkit \(HostVersion.text)")
+            return ExitCode.done
+        default:
+            break
+        }
+        guard let verb = verbs.first(where: { $0.name == first }) else {
+            let names = verbs.map { $0.name }
+            let hint = Words.nearest(to: first, among: names).map { "did you mean '\($0)'? " } ?? ""
+            let what = first.hasPrefix("-") ? "flag" : "verb"
+            throw UsageError("unknown \(what) '\(first)'; \(hint)there are \(Words.list(names)), --help and --version")
+        }
+        let rest = Array(words.dropFirst())
+        if rest.contains("--help") || rest.contains("-h") {
+            Console.say(Help.text(of: verb))
+            return ExitCode.done
+        }
+        return try await verb.run(Arguments(rest, verb: verb))
+    }
+}
+
+/// What the program ends with.
+enum ExitCode {
+    static let done: Int32 = 0
+    static let failed: Int32 = 1
+    static let usage: Int32 = 2
+}
+
+/// The command line is wrong.
+struct UsageError: Error {
+    let message: String
+
+    init(_ message: String) {
+        self.message = message
+    }
 }

@@ -34,8 +34,7 @@ internal import TransportKit
         self.protocolIsMandatory = protocolIsMandatory
     }
 
-    var inputCount: Int { unsafe input.count + borrowed.count }
-    var hasInput: Bool { inputCount > 0 }
+    var hasInput: Bool { unsafe !input.isEmpty || !borrowed.isEmpty }
 
     func feed(_ bytes: Bytes) {
         if firstByte == nil, !bytes.isEmpty { firstByte = bytes[0] }

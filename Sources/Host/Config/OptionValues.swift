@@ -1,0 +1,112 @@
+internal import TransportKit
+
+/// A URL that is dialled, as an option.
+struct DialledURL: Decodable {
+    let url: ServiceURL
+
+    init(from decoder: any Decoder) throws {
+        url = try ServiceURL(try decoder.singleValueContainer().decode(String.self))
+        guard url.endpoint.port > 0 else {
+            throw ServiceURL.InvalidURL("has port 0; 1 to 65535 are allowed")
+        }
+    }
+}
+
+/// The hash of a certificate or public key, as an option.
+struct Pin: Decodable {
+    let hash: PublicKeyHash
+
+    struct Invalid: Error, CustomStringConvertible {
+        let description = "must be sha256: and 64 hexadecimal digits, the hash of a certificate or of its public key"
+    }
+
+    init(from decoder: any Decoder) throws {
+        guard let hash = PublicKeyHash(try decoder.singleValueContainer().decode(String.self)) else { throw Invalid() }
+        self.hash = hash
+    }
+}
+
+/// One value, or a list of them.
+struct OneOrMore<Element: Decodable>: Decodable {
+    let elements: [Element]
+
+    init(from decoder: any Decoder) throws {
+        if let decoder = decoder as? ConfigDecoder, case .list = decoder.node.value {
+            elements = try decoder.singleValueContainer().decode([Element].self)
+        } else {
+            elements = [try decoder.singleValueContainer().decode(Element.self)]
+        }
+    }
+}
+
+/// Bounds of sockets, as an option; what is left out stays as it is.
+struct LimitsOptions: Decodable {
+    var maxMessageBytes: UInt32?
+    var maxStreams: UInt16?
+    var maxConnections: UInt32?
+    var handshakeTimeout: Duration?
+    var linger: Duration?
+
+    enum CodingKeys: String, CodingKey, CaseIterable {
+        case maxMessageBytes, maxStreams, maxConnections, handshakeTimeout, linger
+    }
+
+    func apply(to limits: inout Limits) {
+        if let maxMessageBytes { limits.maxMessageBytes = Int(maxMessageBytes) }
+        if let maxStreams { limits.maxStreams = Int(maxStreams) }
+        if let maxConnections { limits.maxConnections = Int(maxConnections) }
+        if let handshakeTimeout { limits.handshakeTimeout = handshakeTimeout }
+        if let linger { limits.linger = linger }
+    }
+}
+
+/// How a path is kept alive, as an option; `interval: 0s` switches the pings off.
+struct KeepaliveOptions: Decodable {
+    var interval: Duration?
+    var idleTimeout: Duration?
+
+    enum CodingKeys: String, CodingKey, CaseIterable {
+        case interval, idleTimeout
+    }
+
+    func apply(to keepalive: inout Keepalive) {
+        if let interval { keepalive.interval = interval > .zero ? interval : nil }
+        if let idleTimeout { keepalive.idleTimeout = idleTimeout }
+    }
+}
+
+/// How a service proves who it is, as options of a carrier.
+struct ClientTLSOptions: Decodable {
+    /// `system`, a file, or a file that may appear later.
+    enum Trust: Decodable {
+        case system
+        case file(String, isOptional: Bool)
+
+        private struct File: Decodable {
+            var file: String
+            var optional: Bool?
+
+            enum CodingKeys: String, CodingKey, CaseIterable { case file, optional }
+        }
+
+        init(from decoder: any Decoder) throws {
+            if let decoder = decoder as? ConfigDecoder, case .mapping = decoder.node.value {
+                let file = try decoder.singleValueContainer().decode(File.self)
+                self = .file(file.file, isOptional: file.optional ?? false)
+            } else {
+                let text = try decoder.singleValueContainer().decode(String.self)
+                self = text == "system" ? .system : .file(text, isOptional: false)
+            }
+        }
+    }
+
+    var trust: Trust?
+    var pin: OneOrMore<Pin>?
+    var serverName: String?
+    var certificate: String?
+    var key: String?
+
+    enum CodingKeys: String, CodingKey, CaseIterable {
+        case trust, pin, serverName, certificate, key
+    }
+}

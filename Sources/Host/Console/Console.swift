@@ -1,0 +1,38 @@
+internal import Glibc
+
+/// The process's own standard output and error, unbuffered.
+package enum Console {
+    /// Writes a line of results. What happens when nobody reads it any more is the caller's decision.
+    ///
+    /// - Returns: whether it could be written.
+    @discardableResult
+    package static func say(_ line: String) -> Bool { write(Array((line + "\n").utf8), to: STDOUT_FILENO) }
+
+    /// Writes a line for a person to standard error.
+    package static func complain(_ line: String) {
+        write(Array((line + "\n").utf8), to: STDERR_FILENO)
+    }
+
+    @discardableResult
+    static func write(_ bytes: [UInt8], to descriptor: Int32) -> Bool {
+        unsafe bytes.withUnsafeBytes { unsafe write($0, to: descriptor) }
+    }
+
+    /// Writes all of `bytes`, waiting as long as it takes.
+    static func write(_ bytes: UnsafeRawBufferPointer, to descriptor: Int32) -> Bool {
+        var rest = unsafe bytes[...]
+        while unsafe !rest.isEmpty {
+            let count = unsafe Glibc.write(descriptor, UnsafeRawBufferPointer(rebasing: rest).baseAddress, rest.count)
+            if count > 0 {
+                unsafe rest = rest.dropFirst(count)
+            } else if count < 0, errno == EAGAIN {
+                // Somebody made the terminal non-blocking.
+                var wanted = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
+                unsafe poll(&wanted, 1, -1)
+            } else if count >= 0 || errno != EINTR {
+                return false
+            }
+        }
+        return true
+    }
+}

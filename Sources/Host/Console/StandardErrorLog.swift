@@ -1,0 +1,34 @@
+internal import Glibc
+public import TransportKit
+
+/// Writes lines to standard error: time of day, level, subsystem, message.
+public struct StandardErrorLog: LogSink {
+    /// Makes the sink.
+    public init() {}
+
+    /// Writes one line in one call, so that lines of several threads never mix.
+    public func write(level: LogLevel, subsystem: String, message: String) {
+        let name = subsystem.isEmpty ? "" : " \(subsystem):"
+        Console.complain("\(Self.timeOfDay()) \(Self.name(level))\(name) \(message)")
+    }
+
+    private static func name(_ level: LogLevel) -> String {
+        switch level {
+        case .debug: "debug"
+        case .info: "info"
+        case .warning: "warning"
+        case .error: "error"
+        }
+    }
+
+    /// Hours to milliseconds, in the machine's own time zone.
+    private static func timeOfDay() -> String {
+        var now = timespec()
+        unsafe clock_gettime(CLOCK_REALTIME, &now)
+        var local = unsafe tm()
+        unsafe localtime_r(&now.tv_sec, &local)
+        func two(_ number: Int32) -> String { number < 10 ? "0\(number)" : "\(number)" }
+        let milliseconds = "\(1000 + now.tv_nsec / 1_000_000)".dropFirst()
+        return unsafe "\(two(local.tm_hour)):\(two(local.tm_min)):\(two(local.tm_sec)).\(milliseconds)"
+    }
+}

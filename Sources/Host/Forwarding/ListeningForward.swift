@@ -1,0 +1,135 @@
+internal import Synchronization
+internal import TransportIO
+internal import TransportKit
+
+/// Where a forward gets the session that its streams are opened on.
+protocol SessionSource: Sendable {
+    /// The open session; waits until there is one.
+    func socket() async throws(Close) -> any Socket
+}
+
+/// A local port whose connections come out at the other end of a carrier.
+///
+/// The port is bound from the start and stays bound while the carrier is down: a connection then waits for a while and is
+/// reset, never answered with an end (B25). Nothing tells the local client whether the other end was reached before its
+/// bytes flow; accepting first is how a port works.
+final class ListeningForward: Sendable {
+    /// What it is, for logs.
+    let name: String
+    /// The address it listens at.
+    var localAddress: SocketAddress { listener.localAddress }
+
+    private let listener: TCPListener
+    private let to: TCPEndpoint
+    private let patience: Duration
+    private let sessions: any SessionSource
+    private let time: any TimeSource
+    private let log: Log
+    private let limiter: LogLimiter
+    private let active = Atomic(0)
+
+    /// How long the other end may take to answer whether it has connected.
+    private static let answerTimeout = Duration.seconds(30)
+
+    /// Makes a forward over a listener that is bound.
+    init(
+        name: String, listener: TCPListener, to: TCPEndpoint, patience: Duration, sessions: any SessionSource,
+        time: any TimeSource, log: Log
+    ) {
+        self.name = name
+        self.listener = listener
+        self.to = to
+        self.patience = patience
+        self.sessions = sessions
+        self.time = time
+        self.log = log
+        limiter = LogLimiter(time: time)
+    }
+
+    /// How many connections are open.
+    var activeCount: Int { active.load(ordering: .relaxed) }
+
+    /// Forwards until ``stopAccepting()`` and the last connection's end; cancelling the task resets what is open.
+    func run() async {
+        await withDiscardingTaskGroup { connections in
+            while let connection = try? await listener.accept() {
+                active.add(1, ordering: .relaxed)
+                connections.addTask { [self] in
+                    await forward(connection)
+                    active.subtract(1, ordering: .relaxed)
+                }
+            }
+        }
+    }
+
+    /// Frees the port; connections that are open go on.
+    func stopAccepting() async {
+        await listener.close()
+    }
+
+    private func forward(_ connection: TCPConnection) async {
+        let stream: any Stream
+        do {
+            stream = try await openStream()
+            try await stream.write(ForwardHeader.request(to))
+        } catch {
+            await connection.reset()
+            complain("\(error)")
+            return
+        }
+        let ending = await Relay.run(connection, stream) { [time] in
+            try await Deadline.run(Self.answerTimeout, time: time) { try await Self.readAnswer(stream) }
+        }
+        switch ending {
+        case .clean: break
+        case .broken(let refusal as ForwardHeader.Refusal):
+            complain("\(to) was refused by the other end: \(Words.printable("\(refusal)"))")
+        case .broken(is Deadline.Passed):
+            complain("\(to): the other end did not say whether it connected")
+        case .broken(let error):
+            log.debug("\(name): reset, \(error)")
+        }
+    }
+
+    /// Opens a stream on the session there is, or on the next one: a session may end at this very moment.
+    private func openStream() async throws -> any Stream {
+        do {
+            return try await Deadline.run(patience, time: time) { [sessions, time] in
+                while true {
+                    let socket = try await sessions.socket()
+                    do throws(Close) {
+                        return try await socket.openStream()
+                    } catch {
+                        guard error.origin != .cancellation, error.cause?.code != .misuse else { throw error }
+                        // The end of this session may not have come round to its owner yet.
+                        try await time.sleep(for: .milliseconds(10))
+                    }
+                }
+            }
+        } catch is Deadline.Passed {
+            throw TransportError(.timedOut, "the carrier had no open session for \(patience)")
+        }
+    }
+
+    private static func readAnswer(_ stream: any Stream) async throws -> Bytes {
+        var reader = ForwardHeader.AnswerReader()
+        while true {
+            switch try reader.next() {
+            case .open: return reader.rest
+            case .refused(let refusal): throw refusal
+            case nil: break
+            }
+            guard let bytes = try await stream.read(upTo: Relay.chunk) else {
+                throw ForwardHeader.Malformed(description: "the stream ended before the answer")
+            }
+            reader.feed(bytes)
+        }
+    }
+
+    private func complain(_ what: String) {
+        limiter.run { suppressed in
+            let more = suppressed > 0 ? " (and \(suppressed) more since the last line)" : ""
+            log.warning("\(name): a connection was reset: \(what)\(more)")
+        }
+    }
+}

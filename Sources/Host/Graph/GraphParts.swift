@@ -1,0 +1,229 @@
+internal import Glibc
+internal import Synchronization
+internal import TransportKit
+
+/// The transports and carriers of a graph by name, made when they are first asked for.
+///
+/// Factories reach it through their context while it is calling other factories, so no lock is held around a call.
+final class GraphParts: Sendable {
+    private enum Making<Part: Sendable>: Sendable {
+        case underWay
+        case made(Part)
+        case failed
+    }
+
+    private struct State {
+        var transportNodes: [String: ConfigNode] = [:]
+        var carrierNodes: [String: ConfigNode] = [:]
+        var carrierOrder: [String] = []
+        var transports: [String: Making<any Transport>] = [:]
+        var carriers: [String: Making<any Carrier>] = [:]
+        /// The carriers under way, outermost first.
+        var stack: [String] = []
+    }
+
+    private let state = Mutex(State())
+    private let configuration: HostConfiguration
+    private let registry: Registry
+    private let baseContext: BuildContext
+    private let errors: ConfigErrorList
+
+    init(configuration: HostConfiguration, registry: Registry, context: BuildContext, errors: ConfigErrorList) {
+        self.configuration = configuration
+        self.registry = registry
+        baseContext = context
+        self.errors = errors
+    }
+
+    /// Takes the sections of the file.
+    func take(transports: [ConfigNode.Entry], carriers: [ConfigNode.Entry]) {
+        state.withLock {
+            $0.transportNodes = Self.byName(transports)
+            $0.carrierNodes = Self.byName(carriers)
+            $0.carrierOrder = carriers.map(\.key)
+        }
+    }
+
+    private static func byName(_ entries: [ConfigNode.Entry]) -> [String: ConfigNode] {
+        Dictionary(entries.map { ($0.key, $0.value) }) { first, _ in first }
+    }
+
+    /// Every carrier that could be made.
+    var carriers: [String: any Carrier] {
+        state.withLock { $0.carriers }.compactMapValues { making in
+            if case .made(let carrier) = making { carrier } else { nil }
+        }
+    }
+
+    func hasCarrier(_ name: String) -> Bool { state.withLock { $0.carrierNodes[name] != nil } }
+
+    /// Makes all that the file names, used or not, so that an error in any of it is found.
+    func makeAll() {
+        let (transports, carriers) = state.withLock { ($0.transportNodes, $0.carrierOrder) }
+        for (name, node) in transports.sorted(by: { $0.key < $1.key }) {
+            _ = errors.gather { () throws(ConfigError) in try self.transport(name, at: node) }
+        }
+        for name in carriers { _ = try? carrier(name) }
+    }
+
+    /// The context of one factory call: the host's, with names and files of this config.
+    func context(for node: ConfigNode) -> BuildContext {
+        var context = baseContext
+        let registry = registry
+        let outer = baseContext
+        let configuration = configuration
+        context.carrier = { [self] name in try carrier(name) }
+        context.transport = { [self] name in try transport(name, at: node) }
+        context.racePolicy = { name in
+            guard registry.names.racePolicies.contains(name) else {
+                throw RegistryError(Self.unknown(name, kind: "race policy", among: registry.names.racePolicies))
+            }
+            return try registry.makeRacePolicy(name, options: FixedOptions(0), context: outer)
+        }
+        context.demotionPolicy = { name in
+            guard registry.names.demotionPolicies.contains(name) else {
+                throw RegistryError(Self.unknown(name, kind: "demotion policy", among: registry.names.demotionPolicies))
+            }
+            return try registry.makeDemotionPolicy(name, options: FixedOptions(0), context: outer)
+        }
+        context.path = { name in configuration.path(name) }
+        return context
+    }
+
+    /// `there is no … 'x'; did you mean 'y'? there are …`
+    static func unknown(_ name: String, kind: String, among names: [String]) -> String {
+        let hint = Words.nearest(to: name, among: names).map { "did you mean '\($0)'? " } ?? ""
+        let known = names.isEmpty ? "there is none" : "known are \(Words.list(names))"
+        return "there is no \(kind) '\(name)'; \(hint)\(known)"
+    }
+
+    func noCarrier(_ name: String) -> String {
+        Self.unknown(name, kind: "carrier", among: state.withLock { $0.carrierOrder })
+    }
+
+    /// A file that the config names and that is there.
+    func readableFile(_ node: ConfigNode) throws(ConfigError) -> String {
+        let path = configuration.path(try node.text("a file name"))
+        if let problem = FileCheck.problem(reading: path) { throw node.error(problem) }
+        return path
+    }
+
+    // MARK: - Transports
+
+    /// The transport of that name: one that the file configures, else one that is registered, without options.
+    ///
+    /// - Parameter place: who asks, for the error.
+    func transport(_ name: String, at place: ConfigNode) throws(ConfigError) -> any Transport {
+        let (known, node) = state.withLock { ($0.transports[name], $0.transportNodes[name]) }
+        switch known {
+        case .made(let transport): return transport
+        case .failed: throw place.error("the transport '\(name)' cannot be made; see its own error")
+        case .underWay: throw place.error("the transport '\(name)' is built on itself")
+        case nil: break
+        }
+        let made: any Transport
+        do {
+            made = try makeTransport(name, node, at: place)
+        } catch {
+            state.withLock { $0.transports[name] = .failed }
+            throw error
+        }
+        state.withLock { $0.transports[name] = .made(made) }
+        return made
+    }
+
+    private func makeTransport(
+        _ name: String, _ node: ConfigNode?, at place: ConfigNode
+    ) throws(ConfigError) -> any Transport {
+        var kind = name
+        var kindNode = place
+        if let node {
+            guard let value = node["kind"] else {
+                let names = Words.list(registry.names.transports, joint: "or")
+                throw node.error("'kind' is missing; name one of \(names)")
+            }
+            kind = try value.text("the kind of a transport")
+            kindNode = value
+        }
+        guard registry.names.transports.contains(kind) else {
+            let names = registry.names.transports + state.withLock { Array($0.transportNodes.keys) }
+            throw kindNode.error(Self.unknown(kind, kind: "transport", among: Set(names).sorted()))
+        }
+        let empty = ConfigNode(value: .mapping([]), place: place.place, path: place.path)
+        let options = ConfigOptions(node ?? empty, hostKeys: ["kind"])
+        do {
+            return try registry.makeTransport(kind, options: options, context: context(for: node ?? place))
+        } catch {
+            throw firstError(error, at: node ?? place)
+        }
+    }
+
+    /// The error to throw; where a factory found several, the others are kept here.
+    private func firstError(_ error: any Error, at node: ConfigNode) -> ConfigError {
+        guard let several = error as? ConfigErrors, let first = several.errors.first else {
+            return ConfigDecoder.placed(error, at: node)
+        }
+        for other in several.errors.dropFirst() { errors.add(other) }
+        return first
+    }
+
+    // MARK: - Carriers
+
+    /// The carrier of that name. Its errors are reported once, and whoever is built on it gets ``AlreadyReported``.
+    private func carrier(_ name: String) throws -> any Carrier {
+        let (known, node, stack) = state.withLock { ($0.carriers[name], $0.carrierNodes[name], $0.stack) }
+        guard let node else { throw RegistryError(noCarrier(name)) }
+        switch known {
+        case .made(let carrier): return carrier
+        case .failed: throw AlreadyReported()
+        case .underWay:
+            let circle = stack.drop { $0 != name } + [name]
+            throw RegistryError("the carriers go in a circle: \(circle.joined(separator: " → "))")
+        case nil: break
+        }
+        state.withLock {
+            $0.carriers[name] = .underWay
+            $0.stack.append(name)
+        }
+        defer { state.withLock { _ = $0.stack.popLast() } }
+        do {
+            let carrier = try makeCarrier(node)
+            state.withLock { $0.carriers[name] = .made(carrier) }
+            return carrier
+        } catch {
+            state.withLock { $0.carriers[name] = .failed }
+            errors.add(error, at: node)
+            throw AlreadyReported()
+        }
+    }
+
+    private func makeCarrier(_ node: ConfigNode) throws -> any Carrier {
+        let names = registry.names.carriers
+        _ = try node.entries("a mapping with 'kind'")
+        guard let kindNode = node["kind"] else {
+            throw node.error("'kind' is missing; name one of \(Words.list(names, joint: "or"))")
+        }
+        let kind = try kindNode.text("the kind of a carrier")
+        guard names.contains(kind) else {
+            throw kindNode.error(Self.unknown(kind, kind: "kind of carrier", among: names))
+        }
+        return try registry.makeCarrier(
+            kind, options: ConfigOptions(node, hostKeys: ["kind"]), context: context(for: node))
+    }
+}
+
+/// Looks at files without opening them for good.
+enum FileCheck {
+    /// Why a file cannot be read, or nil if it can.
+    static func problem(reading path: String) -> String? {
+        var status = stat()
+        guard unsafe stat(path, &status) == 0 else { return "the file \(path) \(words(errno))" }
+        if status.st_mode & S_IFMT == S_IFDIR { return "\(path) is a folder; a file is needed" }
+        guard unsafe access(path, R_OK) == 0 else { return "the file \(path) \(words(errno))" }
+        return nil
+    }
+
+    private static func words(_ number: Int32) -> String {
+        number == ENOENT ? "does not exist" : unsafe "cannot be read: \(String(cString: strerror(number)))"
+    }
+}

@@ -1,0 +1,30 @@
+/// A config file that has been read: a tree of values with places. Nothing is made of it yet.
+public struct HostConfiguration: Sendable {
+    /// The folder at which relative file names start.
+    public let folder: String
+    let root: ConfigNode
+
+    /// Reads a file; file names in it start at its folder.
+    public init(file path: String) throws(ConfigErrors) {
+        root = try ConfigFile.read(path)
+        let parts = path.split(separator: "/", omittingEmptySubsequences: false)
+        let folder = parts.dropLast().joined(separator: "/")
+        self.folder = parts.count > 1 ? (folder.isEmpty ? "/" : folder) : "."
+    }
+
+    /// Reads a text.
+    ///
+    /// - Parameters:
+    ///   - text: YAML or JSON.
+    ///   - name: what messages call it.
+    ///   - folder: where relative file names start.
+    public init(text: String, name: String = "config", folder: String = ".") throws(ConfigErrors) {
+        root = try ConfigFile.parse(Array(text.utf8), file: name)
+        self.folder = folder
+    }
+
+    /// A file that the config names, as a path that can be opened.
+    func path(_ name: String) -> String {
+        name.hasPrefix("/") || folder == "." ? name : "\(folder)/\(name)"
+    }
+}

@@ -1,0 +1,56 @@
+public import TransportIO
+public import TransportKit
+
+/// What `transportkit` does with a config file, for programs that do the same with plug-ins of their own.
+public enum HostProgram {
+    /// Adds the plug-ins of a program to the standard ones.
+    public typealias Extension = @Sendable (inout Registry, EventLoop) throws -> Void
+
+    /// Makes everything a config file asks for, and starts none of it.
+    ///
+    /// - Returns: what it would be, in words.
+    /// - Throws: ``ConfigErrors`` for what is wrong with the file.
+    public static func check(
+        configFile path: String, extending: @escaping Extension = { _, _ in }
+    ) async throws -> String {
+        try await withLoop { loop in
+            let configuration = try HostConfiguration(file: path)
+            return try graph(configuration, loop: loop, log: Log(), extending: extending).summary
+        }
+    }
+
+    static func graph(
+        _ configuration: HostConfiguration, loop: EventLoop, log: Log, extending: Extension
+    ) throws -> HostGraph {
+        var registry = try StandardRegistry.make(loop: loop)
+        try extending(&registry, loop)
+        let context = BuildContext(executor: loop, time: loop, log: log)
+        return try HostGraph(configuration, registry: registry, context: context)
+    }
+
+    /// Runs `body` on a loop of its own.
+    static func withLoop<Result: Sendable>(
+        _ body: @escaping @Sendable (EventLoop) async throws -> Result
+    ) async throws -> Result {
+        let loop = try EventLoop(name: "transportkit")
+        let result = await Task(executorPreference: loop) { () async -> Swift.Result<Result, any Error> in
+            do {
+                return .success(try await body(loop))
+            } catch {
+                return .failure(error)
+            }
+        }.value
+        await loop.shutdown()
+        return try result.get()
+    }
+}
+
+extension HostGraph {
+    /// What the graph holds, in words: `1 listener, 2 forwards`.
+    var summary: String {
+        func count(_ number: Int, _ what: String) -> String { "\(number) \(what)\(number == 1 ? "" : "s")" }
+        return [
+            (listeners.count, "listener"), (carriers.count, "carrier"), (forwards.count, "forward"),
+        ].filter { $0.0 > 0 }.map(count).joined(separator: ", ")
+    }
+}
