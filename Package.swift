@@ -50,7 +50,8 @@ let package = Package(
         .systemLibrary(
             name: "CWslay", path: "Sources/Transports/CWslay", providers: [.apt(["libwslay-dev"])]),
         .target(
-            name: "WebSocketTransport", dependencies: ["TransportKit", "TransportIO", "TransportTLS", "CWslay"],
+            name: "WebSocketTransport",
+            dependencies: ["TransportKit", "TransportIO", "TransportTLS", "CWslay", "CGnuTLS"],
             path: "Sources/Transports/WebSocket", swiftSettings: wrapsC),
         .target(
             name: "MemoryTransport", dependencies: ["TransportKit"], path: "Sources/Transports/Memory",

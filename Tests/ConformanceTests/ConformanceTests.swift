@@ -13,7 +13,7 @@ import TransportKitTesting
 
 extension TransportUnderTest {
     /// The one list of what is tested.
-    static let all = [memory, memoryMessagesOnly]
+    static let all = [memory, memoryMessagesOnly, webSocket, webSocketOverTLS]
 
     static let memory = memory("memory", [.streams, .datagrams, .text])
     static let memoryMessagesOnly = memory("memory, messages only", [])

@@ -7,6 +7,7 @@
 #include <linux/errqueue.h>
 #include <linux/netlink.h>
 #include <linux/rtnetlink.h>
+#include <linux/sockios.h>
 #include <net/if.h>
 #include <netdb.h>
 #include <netinet/in.h>
@@ -18,6 +19,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/timerfd.h>
@@ -522,6 +524,18 @@ int64_t tk_send_vector(int descriptor, const struct iovec *vector, size_t count)
 }
 
 int tk_shutdown_write(int descriptor) { return result(shutdown(descriptor, SHUT_WR)); }
+
+tk_tcp_progress tk_tcp_progress_of(int descriptor) {
+    tk_tcp_progress progress = {-1, -1};
+    int waiting = 0;
+    if (ioctl(descriptor, SIOCOUTQ, &waiting) == 0) progress.unacknowledged = waiting;
+    struct tcp_info info;
+    socklen_t length = sizeof info;
+    if (getsockopt(descriptor, IPPROTO_TCP, TCP_INFO, &info, &length) == 0) {
+        progress.since_acknowledgement = info.tcpi_last_ack_recv;
+    }
+    return progress;
+}
 
 int tk_reset_on_close(int descriptor) {
     struct linger linger = {1, 0};

@@ -29,7 +29,7 @@ package import TransportKit
             fingerprint: credentials.fingerprint)
         let sink = TLSSink(
             rules: PeerRules(role: .client, host: name, pins: credentials.security.pins),
-            tickets: credentials.tickets.map { ($0, key) }, protocolIsMandatory: forQUIC)
+            tickets: credentials.tickets.map { ($0, key) }, protocolIsMandatory: false)
         let session = try TLSSession(.client, sink, credentials.store, protocols, forQUIC, credentials.tickets != nil)
         if case .name(let text) = name {
             let status = unsafe text.withCString {

@@ -34,7 +34,8 @@ internal import TransportKit
         self.protocolIsMandatory = protocolIsMandatory
     }
 
-    var hasInput: Bool { unsafe !input.isEmpty || !borrowed.isEmpty }
+    var inputCount: Int { unsafe input.count + borrowed.count }
+    var hasInput: Bool { inputCount > 0 }
 
     func feed(_ bytes: Bytes) {
         if firstByte == nil, !bytes.isEmpty { firstByte = bytes[0] }

@@ -109,7 +109,7 @@ package import TransportKit
                 throw fail(ending)
             }
             // A warning has been taken from the input, so this loop ends with the input.
-            if gnutls_error_is_fatal(status) == 0 { continue }
+            if gnutls_error_is_fatal(status) == 0, session.sink.budget < budget { continue }
             throw fail(status)
         }
     }
@@ -141,7 +141,7 @@ package import TransportKit
                 break
             }
             // The warnings of TLS 1.2 say nothing that matters, and each has been taken from the input.
-            if code == GNUTLS_E_WARNING_ALERT_RECEIVED { continue }
+            if code == GNUTLS_E_WARNING_ALERT_RECEIVED, session.sink.budget < budget { continue }
             readEnding = code
         }
         if count > 0 { return .bytes(count) }
@@ -154,8 +154,12 @@ package import TransportKit
     ///
     /// - Returns: the bytes; nil at the end, and an empty window where more input is needed.
     package func takePlaintext(upTo limit: Int = 65_536) throws(TransportError) -> Bytes? {
+        let pending = unsafe session.sink.inputCount + gnutls_record_check_pending(session.pointer)
+        if pending == 0, readEnding == nil, !session.sink.inputEnded, case .open = state { return Bytes() }
         var result: Result<ReadResult, TransportError> = .success(.needsInput)
-        let bytes = unsafe Bytes(unsafeUninitializedCapacity: limit) { room in
+        // One more record may lie half-read in GnuTLS.
+        let room = min(limit, pending + Self.recordBytes)
+        let bytes = unsafe Bytes(unsafeUninitializedCapacity: room) { room in
             do throws(TransportError) {
                 let read = unsafe try read(into: room)
                 result = .success(read)

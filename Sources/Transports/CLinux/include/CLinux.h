@@ -123,6 +123,15 @@ int64_t tk_receive(int descriptor, void *bytes, size_t count);
 int64_t tk_send(int descriptor, const void *bytes, size_t count);
 int64_t tk_send_vector(int descriptor, const struct iovec *vector, size_t count);
 int tk_shutdown_write(int descriptor);
+
+typedef struct tk_tcp_progress {
+    /// Bytes written that the peer's kernel has not acknowledged; negative if that is unknown.
+    int64_t unacknowledged;
+    /// Milliseconds since its last acknowledgement; negative if that is unknown.
+    int64_t since_acknowledgement;
+} tk_tcp_progress;
+
+tk_tcp_progress tk_tcp_progress_of(int descriptor);
 /// Makes the next close a reset.
 int tk_reset_on_close(int descriptor);
 /// A descriptor that is good for nothing but being closed, to have one in hand when they run out.

@@ -40,6 +40,14 @@ package enum TCPWriteResult: Sendable {
     case failed(TransportError)
 }
 
+/// How far what was written on a TCP connection has come.
+package struct TCPProgress: Sendable {
+    /// Bytes that the peer's kernel has not acknowledged yet.
+    package let unacknowledgedBytes: Int
+    /// When its last acknowledgement came, to the millisecond.
+    package let lastAcknowledgement: Instant
+}
+
 /// A TCP connection that never blocks, confined to its loop.
 ///
 /// It buffers nothing: bytes go from the kernel into the caller's memory and back, and what nobody reads holds the peer up.
@@ -201,6 +209,17 @@ package final class TCPSocket: @unchecked Sendable {
             return .wouldBlock
         }
         return .failed(error(Int32(-result), "writing to"))
+    }
+
+    /// How far what was written has come, or nil after the end. On the loop only.
+    package var progress: TCPProgress? {
+        loop.assertCurrent()
+        guard state == .open else { return nil }
+        let progress = tk_tcp_progress_of(descriptor)
+        guard progress.unacknowledged >= 0, progress.since_acknowledgement >= 0 else { return nil }
+        return TCPProgress(
+            unacknowledgedBytes: Int(progress.unacknowledged),
+            lastAcknowledgement: loop.now() + .milliseconds(-progress.since_acknowledgement))
     }
 
     // MARK: - Ending

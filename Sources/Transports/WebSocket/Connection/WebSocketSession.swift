@@ -1,0 +1,335 @@
+internal import TransportIO
+internal import TransportKit
+
+/// One open WebSocket on its loop: what joins the wire, the pipe, the clock and the tasks that wait.
+///
+/// It lives until its pipe is closed. Sendable is sound: it is confined to its loop, on which the actor in front of it and
+/// the pipe under it both run.
+@safe final class WebSocketSession: @unchecked Sendable {
+    /// How far the end has come.
+    private enum Phase {
+        case open
+        /// Our close frame is on its way, the peer's is awaited.
+        case closing
+        /// Nothing is awaited but that the output is gone and the peer's direction ends.
+        case finishing
+        case gone
+    }
+
+    /// What a message costs beside its payload, so that empty ones are bounded too.
+    private static let messageOverhead = 64
+    /// R30: how long a close frame may take to arrive after writing has failed.
+    private static let closeFrameGrace = Duration.milliseconds(250)
+
+    let role: WebSocketWire.Role
+    let limits: Limits
+    private let pipe: Pipe
+    private let loop: EventLoop
+    private let allowsText: Bool
+    private var wire: WebSocketWire
+    private var liveness: Liveness
+    private var livenessTimer: LoopTimer?
+    private var endTimer: LoopTimer?
+
+    private var phase = Phase.open
+    /// How the socket ended; it never changes once it is set.
+    private(set) var end: Close?
+
+    /// Whether its pipe is closed.
+    var isGone: Bool {
+        switch phase {
+        case .open, .closing, .finishing: false
+        case .gone: true
+        }
+    }
+
+    /// Whether the peer ended it in good order without having said anything.
+    var endedInSilence: Bool { end?.code == .normal && end?.origin == .remote && incoming.isEmpty }
+
+    private var incoming: [Message] = []
+    private var incomingWeight = 0
+    private let arrived = Signal()
+    private var isReceiving = false
+
+    private var senders: [Signal] = []
+    private var closers: [Signal] = []
+    private var whenGone: ((WebSocketSession) -> Void)?
+
+    /// Takes the pipe over; ``start(with:)`` begins.
+    init(
+        _ pipe: Pipe, role: WebSocketWire.Role, allowsText: Bool, limits: Limits, keepalive: Keepalive,
+        whenGone: @escaping (WebSocketSession) -> Void
+    ) {
+        self.role = role
+        self.limits = limits
+        self.pipe = pipe
+        self.allowsText = allowsText
+        self.whenGone = whenGone
+        loop = pipe.loop
+        wire = WebSocketWire(role: role, maxMessageBytes: limits.maxMessageBytes)
+        liveness = Liveness(keepalive, now: loop.now())
+    }
+
+    /// Begins with the bytes that came glued to the head of the upgrade.
+    func start(with rest: Bytes) {
+        pipe.owner = self
+        livenessTimer = loop.makeTimer { [weak self] in self?.checkLiveness() }
+        livenessTimer?.arm(at: liveness.deadline)
+        if !rest.isEmpty { unsafe rest.withUnsafeBytes { unsafe pipeReceived($0) } }
+        if incomingWeight < limits.receiveBufferBytes { pipe.resume() }
+    }
+
+    // MARK: - Receiving
+
+    /// Waits for messages and takes all that are here.
+    func receive() async throws(Close) -> [Message] {
+        guard !isReceiving else { throw .misuse("another task receives already") }
+        isReceiving = true
+        defer { isReceiving = false }
+        while true {
+            if !incoming.isEmpty { return takeIncoming() }
+            if let end { throw end }
+            guard await arrived.wait() else { throw .cancelled }
+        }
+    }
+
+    private func takeIncoming() -> [Message] {
+        let taken = incoming
+        incoming = []
+        incomingWeight = 0
+        if pipe.isPaused { pipe.resume() }
+        return taken
+    }
+
+    /// Puts what the wire has made of the input before the receiver.
+    private func deliver(from start: Int) {
+        guard incoming.count > start else { return }
+        for message in incoming[start...] { incomingWeight += message.payload.count + Self.messageOverhead }
+        if incomingWeight >= limits.receiveBufferBytes { pipe.pause() }
+        arrived.signal()
+    }
+
+    // MARK: - Sending
+
+    /// Waits until the path can take more, then takes all messages.
+    func send(_ messages: [Message]) async throws(Close) {
+        for message in messages { try check(message) }
+        if let end { throw end }
+        guard !Task.isCancelled else { throw .cancelled }
+        if !hasRoom || !senders.isEmpty { try await waitForRoom() }
+        pipe.write { output in
+            for message in messages { wire.write(message, into: &output) }
+        }
+    }
+
+    private func check(_ message: Message) throws(Close) {
+        guard message.payload.count <= limits.maxMessageBytes else {
+            throw Close(
+                .tooBig,
+                reason: "a message of \(message.payload.count) bytes, and \(limits.maxMessageBytes) are allowed",
+                origin: .local)
+        }
+        switch message.format {
+        case .binary: break
+        case .text: guard allowsText else { throw .misuse("a socket with streams carries no text") }
+        }
+    }
+
+    private var hasRoom: Bool { pipe.buffered < limits.sendBufferBytes }
+
+    /// First come, first served, so that every batch keeps its place.
+    private func waitForRoom() async throws(Close) {
+        let signal = Signal()
+        senders.append(signal)
+        defer {
+            senders.removeAll { $0 === signal }
+            wakeSender()
+        }
+        while true {
+            guard await signal.wait() else { throw .cancelled }
+            if let end { throw end }
+            if hasRoom, senders.first === signal { return }
+        }
+    }
+
+    private func wakeSender() {
+        guard hasRoom || end != nil else { return }
+        senders.first?.signal()
+    }
+
+    // MARK: - Closing
+
+    /// Ends the socket from this end and waits until the peer has taken what was sent, or the linger time is over.
+    func close(_ code: CloseCode, reason: String) async -> Close {
+        let end = beginClose(Close(code, reason: reason, origin: .local))
+        guard phase == .closing else { return end }
+        let signal = Signal()
+        closers.append(signal)
+        _ = await signal.wait()
+        closers.removeAll { $0 === signal }
+        return end
+    }
+
+    /// The last reference to the socket is gone.
+    func abandon() {
+        _ = beginClose(Close(.goingAway, reason: "the socket was dropped", origin: .local))
+    }
+
+    /// - Returns: how the socket ends, which is how it ended if it had already.
+    func beginClose(_ close: Close) -> Close {
+        if let end { return end }
+        conclude(close)
+        phase = .closing
+        writeClose(CloseFrame(close.code, reason: close.reason))
+        armEndTimer(limits.linger)
+        // The peer's close frame must not be kept out by messages that nobody will take.
+        pipe.resume()
+        return close
+    }
+
+    /// Settles how the socket ended and tells every task that waits.
+    private func conclude(_ close: Close) {
+        guard end == nil else { return }
+        end = close
+        livenessTimer?.disarm()
+        arrived.signal()
+        for sender in senders { sender.signal() }
+    }
+
+    private func writeClose(_ frame: CloseFrame) {
+        pipe.write { output in
+            wire.writeAnswers(into: &output)
+            wire.writeClose(frame, into: &output)
+        }
+    }
+
+    /// Both ends have said what they had to say. The server ends TCP first (RFC 6455 §7.1.1); where the protocol was
+    /// broken, whoever noticed does.
+    private func finish(endsFirst: Bool) {
+        phase = .finishing
+        armEndTimer(limits.linger)
+        if endsFirst { pipe.finish() }
+        pipe.resume()
+        wakeClosers()
+    }
+
+    private func wakeClosers() {
+        for closer in closers { closer.signal() }
+    }
+
+    private func armEndTimer(_ delay: Duration) {
+        if endTimer == nil { endTimer = loop.makeTimer { [weak self] in self?.endTimeout() } }
+        endTimer?.arm(at: loop.now() + delay)
+    }
+
+    private func endTimeout() {
+        switch phase {
+        case .open: disappear(Close.pathLost(writeFailure ?? TransportError(.pathReset, "the path was lost")))
+        case .closing, .finishing: disappear(nil)
+        case .gone: break
+        }
+    }
+
+    private var writeFailure: TransportError?
+
+    /// The pipe is of no more use.
+    private func disappear(_ close: Close?) {
+        guard phase != .gone else { return }
+        phase = .gone
+        if let close { conclude(close) }
+        livenessTimer?.disarm()
+        endTimer?.disarm()
+        pipe.close()
+        wakeClosers()
+        whenGone?(self)
+        whenGone = nil
+    }
+
+    // MARK: - Liveness
+
+    private func checkLiveness() {
+        guard phase == .open else { return }
+        switch liveness.timeout(now: loop.now(), pipe.transmission) {
+        case .nothing: break
+        case .ping: pipe.write { wire.writePing(into: &$0) }
+        case .lost:
+            disappear(.pathLost(TransportError(.idle, "the path was silent for too long")))
+            return
+        }
+        livenessTimer?.arm(at: liveness.deadline)
+    }
+}
+
+extension WebSocketSession: PipeOwner {
+    func pipeConnected() {}
+
+    func pipeSecured() {}
+
+    func pipeReceived(_ bytes: UnsafeRawBufferPointer) {
+        switch phase {
+        case .open: liveness.received(now: loop.now())
+        case .closing: break
+        case .finishing, .gone: return
+        }
+        let start = incoming.count
+        do throws(WireFailure) {
+            unsafe try wire.receive(bytes, into: &incoming)
+            if !allowsText, incoming[start...].contains(where: { $0.format == .text }) {
+                throw WireFailure(.unsupported, "text on a socket with streams")
+            }
+        } catch {
+            broken(by: error, start)
+            return
+        }
+        if end == nil { deliver(from: start) } else { incoming.removeSubrange(start...) }
+        if let peerClose = wire.peerClose {
+            closed(by: peerClose)
+        } else if wire.hasAnswers {
+            pipe.write { wire.writeAnswers(into: &$0) }
+        }
+    }
+
+    private func broken(by failure: WireFailure, _ start: Int) {
+        if end == nil { deliver(from: start) } else { incoming.removeSubrange(start...) }
+        conclude(failure.close)
+        writeClose(CloseFrame(failure.code, reason: failure.what))
+        finish(endsFirst: true)
+    }
+
+    private func closed(by frame: CloseFrame) {
+        conclude(frame.received)
+        writeClose(frame)
+        finish(endsFirst: role == .server)
+    }
+
+    func pipeFlushed() {
+        wakeSender()
+    }
+
+    func pipeEnded() {
+        switch phase {
+        case .open:
+            disappear(
+                .pathLost(
+                    writeFailure ?? TransportError(.pathReset, "the peer ended the connection without a close frame")))
+        case .closing: disappear(nil)
+        case .finishing:
+            pipe.finish()
+            if pipe.isFinished { disappear(nil) }
+        case .gone: break
+        }
+    }
+
+    func pipeFailed(_ error: TransportError, while activity: Pipe.Activity) {
+        switch (phase, activity) {
+        case (.gone, _): break
+        case (.open, .writing):
+            // R30: what the peer said before it went may still be on its way in.
+            writeFailure = error
+            armEndTimer(Self.closeFrameGrace)
+            pipe.resume()
+        case (.open, _): disappear(.pathLost(writeFailure ?? error))
+        case (.closing, _), (.finishing, _): disappear(nil)
+        }
+    }
+}
