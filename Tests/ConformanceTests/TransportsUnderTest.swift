@@ -6,7 +6,10 @@ import TransportKitTesting
 
 extension TransportUnderTest {
     /// The one list of what is tested.
-    static let all = [memory, memoryMessagesOnly, framedTCP]
+    static let all = [
+        memory, memoryMessagesOnly, webSocket, webSocketOverTLS, webSocketWithStreams, webSocketWithStreamsOverTLS,
+        framedTCP,
+    ]
 
     static let memory = memory("memory", [.streams, .datagrams, .text])
     static let memoryMessagesOnly = memory("memory, messages only", [])

@@ -1,4 +1,5 @@
 import Foundation
+import MuxCarrier
 import TransportIO
 import TransportKit
 import TransportKitTesting
@@ -8,15 +9,24 @@ import WebSocketTransport
 extension TransportUnderTest {
     static let webSocket = webSocket("websocket", .ws)
     static let webSocketOverTLS = webSocket("websocket over TLS", .wss)
+    static let webSocketWithStreams = webSocket("websocket with streams", .ws, streams: true)
+    static let webSocketWithStreamsOverTLS = webSocket("websocket with streams over TLS", .wss, streams: true)
 
     /// The two ends on two loops, so that one can be stopped.
-    private static func webSocket(_ name: String, _ scheme: Endpoint.Scheme) -> TransportUnderTest {
-        TransportUnderTest(name: name, capabilities: .text, pathBufferBytes: 16 << 20, canVanish: true) {
+    private static func webSocket(
+        _ name: String, _ scheme: Endpoint.Scheme, streams: Bool = false
+    ) -> TransportUnderTest {
+        let capabilities: Capabilities = streams ? .streams : .text
+        return TransportUnderTest(name: name, capabilities: capabilities, pathBufferBytes: 16 << 20, canVanish: true) {
             let near = try EventLoop(name: "near")
             let far = try EventLoop(name: "far")
             let here = Endpoint(scheme: scheme, host: .ipv4(.loopback), port: 0)
-            var rig = TransportRig(WebSocketTransport(loop: near), endpoint: here)
-            rig.listener = WebSocketTransport(loop: far)
+            func transport(_ loop: EventLoop) -> WebSocketTransport {
+                WebSocketTransport(
+                    loop: loop, multiplexer: streams ? YamuxMultiplexer(executor: loop, time: loop) : nil)
+            }
+            var rig = TransportRig(transport(near), endpoint: here)
+            rig.listener = transport(far)
             if scheme == .wss {
                 let files = try certificate.get()
                 rig.listenOptions.security = ServerSecurity(identity: files)
