@@ -1,0 +1,34 @@
+internal import CNgtcp2
+
+/// A connection id, as a key to look connections up by.
+struct ConnectionID: Hashable, Sendable {
+    /// How long the ids are that this end hands out. The first byte is kept for the number of the loop.
+    static let length = 8
+
+    private var first: UInt64 = 0
+    private var second: UInt64 = 0
+    private var third: UInt32 = 0
+    private let count: UInt8
+
+    /// Makes an id of at most 20 bytes; the rest is cut.
+    init(_ bytes: UnsafeRawBufferPointer) {
+        let length = min(bytes.count, 20)
+        count = UInt8(length)
+        for index in 0..<length {
+            let byte = unsafe bytes[index]
+            switch index {
+            case 0..<8: first = first << 8 | UInt64(byte)
+            case 8..<16: second = second << 8 | UInt64(byte)
+            default: third = third << 8 | UInt32(byte)
+            }
+        }
+    }
+
+    /// Makes an id from the library's.
+    init(_ id: tk_quic_id) {
+        let count = min(Int(id.count), 20)
+        self = unsafe withUnsafeBytes(of: id.bytes) {
+            unsafe ConnectionID(UnsafeRawBufferPointer(rebasing: $0[..<count]))
+        }
+    }
+}

@@ -1,0 +1,76 @@
+/// Follows the boundaries of the peer's TLS messages and refuses those that have no place in QUIC.
+///
+/// ngtcp2 0.12 over GnuTLS runs into an assertion, and so ends the process, when a TLS KeyUpdate arrives: GnuTLS installs
+/// new keys and the library expects none. RFC 9001 §6 forbids the message anyway. Here every message is looked at before
+/// GnuTLS sees it, wherever it is split: after the handshake a client takes tickets and a server takes nothing.
+struct HandshakeGuard {
+    /// The level at which bytes came.
+    enum Level: Int, CaseIterable {
+        case initial, handshake, application, early
+    }
+
+    /// `unexpected_message` (RFC 8446 §6.2); in QUIC CRYPTO_ERROR 0x10a.
+    static let unexpectedMessage: UInt8 = 10
+    /// The longest message that is let in: no certificate chain in use comes near.
+    private static let longestMessage = 1 << 18
+
+    private struct Position {
+        /// The bytes of the current message's header so far: its type and three bytes of length.
+        var header: UInt32 = 0
+        var headerBytes = 0
+        var bodyLeft = 0
+        var isFinished = false
+    }
+
+    private let isServer: Bool
+    private var positions = Array(repeating: Position(), count: Level.allCases.count)
+
+    /// Makes a guard for the end that is a server or not.
+    init(isServer: Bool) {
+        self.isServer = isServer
+    }
+
+    /// Looks at bytes that came, in order, at a level.
+    ///
+    /// - Returns: the TLS alert to refuse them with, or nil.
+    mutating func check(_ bytes: UnsafeRawBufferPointer, at level: Level) -> UInt8? {
+        var position = positions[level.rawValue]
+        defer { positions[level.rawValue] = position }
+        var offset = 0
+        while offset < bytes.count {
+            // Nothing follows the message that ends a level.
+            if position.isFinished { return Self.unexpectedMessage }
+            if position.headerBytes < 4 {
+                position.header = unsafe position.header << 8 | UInt32(bytes[offset])
+                position.headerBytes += 1
+                offset += 1
+                if position.headerBytes == 1, !allows(type: UInt8(position.header & 0xff), at: level) {
+                    return Self.unexpectedMessage
+                }
+                guard position.headerBytes == 4 else { continue }
+                position.bodyLeft = Int(position.header & 0xff_ffff)
+                if position.bodyLeft > Self.longestMessage { return Self.unexpectedMessage }
+            }
+            let step = min(position.bodyLeft, bytes.count - offset)
+            position.bodyLeft -= step
+            offset += step
+            if position.bodyLeft == 0 {
+                position.isFinished = position.header >> 24 == 20
+                position.header = 0
+                position.headerBytes = 0
+            }
+        }
+        return nil
+    }
+
+    private func allows(type: UInt8, at level: Level) -> Bool {
+        switch level {
+        case .initial: type == (isServer ? 1 : 2)  // ClientHello; ServerHello and HelloRetryRequest.
+        case .handshake:
+            // The client answers with Certificate, CertificateVerify and Finished; the server says more.
+            (isServer ? [11, 15, 20] : [8, 11, 13, 15, 20, 25]).contains(type)
+        case .application: !isServer && type == 4  // NewSessionTicket.
+        case .early: false
+        }
+    }
+}

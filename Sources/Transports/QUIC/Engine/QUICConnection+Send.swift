@@ -1,0 +1,189 @@
+internal import CNgtcp2
+internal import TransportKit
+
+/// Packets of one size, to be sent in one call.
+struct OutgoingBatch {
+    /// Where they lie in the room they were written to.
+    let range: Range<Int>
+    /// The size of each but the last, which may be shorter.
+    let segmentBytes: Int
+    let local: SocketAddress?
+    let remote: SocketAddress?
+    let ecn: UInt8
+}
+
+extension QUICConnection {
+    /// The most packets in one call, as the kernel has it.
+    private static let batchPackets = 64
+    /// Room for the largest packet.
+    static let roomBytes = 65_536
+    /// How many bytes of a stream may wait unsent while its writer goes on.
+    var streamBacklog: Int { min(limits.streamWindowBytes, 1 << 18) }
+
+    /// Writes the next packets that may be sent now; nil when there are none, after which the owner sets its timer.
+    ///
+    /// A batch must be handed to the kernel, or copied, before the next one is asked for.
+    func nextBatch(into room: UnsafeMutableRawBufferPointer, now: Instant) -> OutgoingBatch? {
+        if let carried {
+            self.carried = nil
+            return carried
+        }
+        switch phase {
+        case .gone, .draining: return nil
+        case .closing: return unsafe closePacket(into: room, now: now)
+        case .handshaking, .open, .lingering: break
+        }
+        unblockIfPossible()
+        let batch = unsafe fillBatch(room, now)
+        if let batch {
+            library.sent(now)
+            return batch
+        }
+        if case .closing = phase { return unsafe closePacket(into: room, now: now) }
+        if case .lingering = phase, hasDelivered {
+            terminate(now)
+            return unsafe closePacket(into: room, now: now)
+        }
+        return nil
+    }
+
+    private func fillBatch(_ room: UnsafeMutableRawBufferPointer, _ now: Instant) -> OutgoingBatch? {
+        let largest = library.largestPacket
+        let quantum = library.quantum
+        var filled = 0
+        var segment = 0
+        while filled + largest <= room.count {
+            let rest = unsafe UnsafeMutableRawBufferPointer(rebasing: room[filled..<filled + largest])
+            let size = unsafe writePacket(rest, now)
+            guard size > 0 else { break }
+            if filled == 0 {
+                library.beginBatch()
+                segment = size
+            } else if size > segment || !library.fitsBatch {
+                // A probe for a larger packet, or one for another path: it goes on its own, right behind.
+                let batch = makeBatch(0..<filled, segment)
+                library.beginBatch()
+                carried = makeBatch(filled..<filled + size, size)
+                return batch
+            }
+            filled += size
+            if size < segment || filled >= quantum || filled / segment >= Self.batchPackets { break }
+        }
+        return filled > 0 ? makeBatch(0..<filled, segment) : nil
+    }
+
+    private func makeBatch(_ range: Range<Int>, _ segment: Int) -> OutgoingBatch {
+        OutgoingBatch(
+            range: range, segmentBytes: segment, local: library.batchLocal, remote: library.batchRemote,
+            ecn: library.batchECN)
+    }
+
+    /// Writes one packet: the control stream first, then datagrams, then the other streams in turns.
+    ///
+    /// - Returns: its size, or 0 where nothing may be sent now.
+    private func writePacket(_ room: UnsafeMutableRawBufferPointer, _ now: Instant) -> Int {
+        var mayTryDatagram = true
+        while true {
+            let written: NgtcpConnection.Written
+            if let control, control.outbound.hasWork, !control.isBlocked, !control.isSendingOver {
+                written = unsafe write(control, room, now)
+            } else if mayTryDatagram, let datagram = datagrams.first {
+                mayTryDatagram = false
+                written = unsafe write(datagram, room, now)
+            } else if let stream = sendable.takeFirst() {
+                guard stream.outbound.hasWork, !stream.isSendingOver else { continue }
+                written = unsafe write(stream, room, now)
+                if stream.outbound.hasWork, !stream.isBlocked, !stream.isSendingOver {
+                    if written.size == 0 { sendable.putBack(stream) } else { sendable.append(stream) }
+                }
+            } else {
+                written = NgtcpConnection.Written(size: unsafe library.write(into: room, now: now), accepted: -1)
+            }
+            switch written.size {
+            case 0...:
+                return Int(written.size)
+            case TK_QUIC_WRITE_MORE, TK_QUIC_STREAM_DATA_BLOCKED, TK_QUIC_STREAM_SHUT_WR, TK_QUIC_STREAM_NOT_FOUND,
+                TK_QUIC_INVALID_ARGUMENT, TK_QUIC_INVALID_STATE:
+                continue
+            default:
+                handle(Int32(truncatingIfNeeded: written.size), now)
+                return 0
+            }
+        }
+    }
+
+    private func write(
+        _ stream: StreamState, _ room: UnsafeMutableRawBufferPointer, _ now: Instant
+    ) -> NgtcpConnection.Written {
+        let written = unsafe withUnsafeTemporaryAllocation(of: ngtcp2_vec.self, capacity: 16) { vectors in
+            let (count, bytes, isAll) = unsafe stream.outbound.fill(vectors)
+            let isLast = isAll && stream.outbound.isFinishing
+            let written = unsafe library.write(
+                UnsafeBufferPointer(rebasing: vectors[..<count]), of: stream.id, isLast: isLast, into: room, now: now)
+            if written.accepted >= 0 {
+                stream.outbound.sent(written.accepted, withEnd: isLast && written.accepted == bytes)
+            }
+            return written
+        }
+        switch written.size {
+        case TK_QUIC_STREAM_DATA_BLOCKED:
+            stream.isBlocked = true
+            blocked.append(stream)
+            if library.connectionWindow == 0 { isConnectionBlocked = true }
+        case TK_QUIC_STREAM_SHUT_WR, TK_QUIC_STREAM_NOT_FOUND, TK_QUIC_INVALID_ARGUMENT, TK_QUIC_INVALID_STATE:
+            stream.isSendingOver = true
+            stream.wake()
+        default:
+            progressed(stream)
+        }
+        return written
+    }
+
+    private func write(
+        _ datagram: Bytes, _ room: UnsafeMutableRawBufferPointer, _ now: Instant
+    ) -> NgtcpConnection.Written {
+        let written = unsafe library.write(datagram: datagram, into: room, now: now)
+        let isHopeless: Bool =
+            switch written.size {
+            case TK_QUIC_INVALID_ARGUMENT, TK_QUIC_INVALID_STATE: true
+            // The path has become narrower since it was accepted.
+            default: written.accepted < 0 && datagram.count > library.datagramRoom
+            }
+        if isHopeless { droppedDatagrams += 1 }
+        if isHopeless || written.accepted >= 0 {
+            datagrams.removeFirst()
+            datagramBytes -= datagram.count
+        }
+        return written
+    }
+
+    /// Tells whoever waits for a stream to have room.
+    func progressed(_ stream: StreamState) {
+        if stream.isWriting, stream.outbound.unsent <= streamBacklog { stream.writable.signal() }
+        if stream === control || stream === bulk { wakeSender() }
+    }
+
+    /// Wakes the oldest task that waits to send.
+    func wakeSender() {
+        sendWaiters.first?.signal()
+    }
+
+    /// A stream has something to send.
+    func enqueue(_ stream: StreamState) {
+        if !stream.isControl, !stream.isBlocked, !stream.isSendingOver { sendable.append(stream) }
+        owner?.connectionWantsToSend(self)
+    }
+
+    /// The library says when a stream's window grows, but not when the connection's does.
+    private func unblockIfPossible() {
+        guard !blocked.isEmpty else { return }
+        let isConnectionOpen = isConnectionBlocked && library.connectionWindow > 0
+        if isConnectionOpen { isConnectionBlocked = false }
+        blocked.removeAll { stream in
+            if isConnectionOpen { stream.isBlocked = false }
+            guard !stream.isBlocked else { return false }
+            if !stream.isControl, stream.outbound.hasWork, !stream.isSendingOver { sendable.append(stream) }
+            return true
+        }
+    }
+}

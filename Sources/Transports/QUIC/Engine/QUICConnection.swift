@@ -1,0 +1,251 @@
+internal import CNgtcp2
+internal import TransportKit
+internal import TransportTLS
+
+/// Whoever carries a connection's packets. Called on the connection's loop, never inside the library.
+protocol QUICConnectionOwner: AnyObject {
+    /// There may be something to send: ask for it before the turn ends.
+    func connectionWantsToSend(_ connection: QUICConnection)
+
+    /// The handshake is done.
+    func connectionHandshakeDone(_ connection: QUICConnection)
+
+    /// The peer, which dialled, named its target.
+    func connection(_ connection: QUICConnection, asksFor target: Target)
+
+    /// The conversation has ended; packets may still have to be answered for a while.
+    func connectionEnded(_ connection: QUICConnection, with close: Close)
+}
+
+/// One QUIC connection as a state machine without a socket: datagrams and instants go in, datagrams and a deadline come
+/// out. Plain class, confined to one loop; every call says what time it is.
+///
+/// After `receive` and `timeout` the owner calls ``settle(_:)``, in which the application's side is served, and then asks
+/// for what is to be sent.
+final class QUICConnection {
+    enum Phase {
+        case handshaking
+        case open
+        /// This end closes, and waits until the peer has everything.
+        case lingering(until: Instant)
+        /// CONNECTION_CLOSE is sent, and again for packets that come until then.
+        case closing(until: Instant)
+        /// The peer has closed: nothing is sent any more (RFC 9000 §10.2.2).
+        case draining(until: Instant)
+        case gone
+    }
+
+    /// A message with what it gives back to its stream once it is taken.
+    struct Arrived: Sendable {
+        let message: Message
+        let stream: Int64
+        let credit: Int
+    }
+
+    let library: NgtcpConnection
+    let sink: ConnectionSink
+    let role: TLSRole
+    let limits: Limits
+    let keepalive: Keepalive
+    weak var owner: (any QUICConnectionOwner)?
+
+    var phase = Phase.handshaking
+    /// How the conversation ended.
+    var end: Close?
+    /// The close this end has begun.
+    var closing: Close?
+    var closeFrame: NgtcpConnection.CloseFrame?
+    var isCloseDue = false
+    var packetsSinceClose = 0
+    /// Whether either direction of the control stream has ended.
+    var isControlOver = false
+
+    /// What the application has not taken yet.
+    let inbox = Inbox<Arrived>()
+    let acceptable = Inbox<StreamState>()
+
+    var control: StreamState?
+    var bulk: StreamState?
+    var datagrams: [Bytes] = []
+    var datagramBytes = 0
+    /// Streams with something to send, in turns.
+    var sendable = StreamTurns()
+    var blocked: [StreamState] = []
+    var isConnectionBlocked = false
+    var carried: OutgoingBatch?
+
+    /// Tasks that wait for room to send, oldest first, for a stream to open, and for the end.
+    var sendWaiters: [Signal] = []
+    var streamWaiters: [Signal] = []
+    var endWaiters: [Signal] = []
+    let handshake = Signal()
+
+    /// Whether an application has the socket.
+    var isHandedOut = false
+    /// Numbers for the owner's metrics.
+    var droppedDatagrams = 0
+
+    /// Makes the dialling end.
+    init(
+        dialling remote: SocketAddress, from local: SocketAddress, tls: TLSSession, limits: Limits,
+        keepalive: Keepalive, now: Instant
+    ) throws(TransportError) {
+        role = .client
+        self.limits = limits
+        self.keepalive = keepalive
+        sink = ConnectionSink(isServer: false, limits: limits)
+        library = try NgtcpConnection.client(
+            Self.settings(limits, keepalive, now: now), sink: sink, tls: tls, local: local, remote: remote)
+    }
+
+    /// Makes the listening end for a client's first packet, which is still to be handed to ``receive(_:from:to:ecn:now:)``.
+    init(
+        accepting firstPacket: UnsafeRawBufferPointer, from remote: SocketAddress, to local: SocketAddress,
+        tls: TLSSession, resetSecret: ResetSecret?, limits: Limits, keepalive: Keepalive, now: Instant
+    ) throws(TransportError) {
+        role = .server
+        self.limits = limits
+        self.keepalive = keepalive
+        sink = ConnectionSink(isServer: true, limits: limits)
+        var settings = Self.settings(limits, keepalive, now: now)
+        resetSecret?.apply(to: &settings)
+        library = unsafe try NgtcpConnection.server(
+            settings, sink: sink, tls: tls, local: local, remote: remote, firstPacket: firstPacket)
+    }
+
+    private static func settings(_ limits: Limits, _ keepalive: Keepalive, now: Instant) -> tk_quic_settings {
+        var settings = tk_quic_settings()
+        settings.now = now.nanoseconds
+        settings.handshake_timeout = UInt64(max(limits.handshakeTimeout.clampedNanoseconds, 1_000_000))
+        settings.idle_timeout = UInt64(max(keepalive.idleTimeout.clampedNanoseconds, 1_000_000))
+        settings.bidirectional_window = UInt64(max(limits.streamWindowBytes, 1))
+        settings.unidirectional_window = UInt64(messageWindow(limits))
+        // Room for messages on both paths and for eight streams that nobody reads, before they hold up the others (B44).
+        settings.connection_window = UInt64(2 * messageWindow(limits) + 8 * limits.streamWindowBytes)
+        // The control stream is one more.
+        settings.bidirectional_streams = UInt64(max(limits.maxStreams, 0) + 1)
+        settings.unidirectional_streams = 4
+        settings.datagram_limit = 65_535
+        return settings
+    }
+
+    /// The window of a stream with messages. A message gives its credit back once it is taken, and the peer learns that
+    /// once half the window is back: with two messages' room the next one always comes through whole.
+    static func messageWindow(_ limits: Limits) -> Int {
+        max(limits.receiveBufferBytes, 2 * (limits.maxMessageBytes + 8))
+    }
+
+    // MARK: - What the owner calls
+
+    /// Takes a datagram.
+    func receive(
+        _ datagram: UnsafeRawBufferPointer, from remote: SocketAddress, to local: SocketAddress, ecn: UInt8,
+        now: Instant
+    ) {
+        switch phase {
+        case .gone, .draining: return
+        case .handshaking, .open, .lingering, .closing: break
+        }
+        let status = unsafe library.receive(datagram, from: remote, to: local, ecn: ecn, now: now)
+        if status != 0 {
+            settle(now)
+            handle(status, now)
+        }
+    }
+
+    /// Does what is due by now.
+    func timeout(_ now: Instant) {
+        switch phase {
+        case .gone: return
+        case .closing(let until), .draining(let until):
+            if now >= until { phase = .gone }
+            return
+        case .lingering(let until) where now >= until:
+            terminate(now)
+            return
+        case .handshaking, .open, .lingering: break
+        }
+        guard let expiry = library.expiry, expiry <= now else { return }
+        let status = library.handleExpiry(now)
+        settle(now)
+        if status != 0 { handle(status, now) }
+    }
+
+    /// When ``timeout(_:)`` wants to be called next.
+    var deadline: Instant? {
+        switch phase {
+        case .gone: nil
+        case .closing(let until), .draining(let until): until
+        case .lingering(let until): min(until, library.expiry ?? until)
+        case .handshaking, .open: library.expiry
+        }
+    }
+
+    /// Whether nothing will come of the connection any more.
+    var isGone: Bool {
+        if case .gone = phase { true } else { false }
+    }
+
+    /// Whether the handshake is done.
+    var isEstablished: Bool { sink.isHandshakeCompleted }
+
+    /// Whether the handshake is done, or why it failed.
+    var handshakeResult: Result<Bool, TransportError> {
+        if let verdict {
+            let words = "the connection ended during the handshake: \(verdict)"
+            return .failure(verdict.cause ?? TransportError(.refused, words, number: verdict.code.rawValue))
+        }
+        return .success(isEstablished)
+    }
+
+    /// What is known of the socket once it is open.
+    func info(target: Target, local: SocketAddress, remote: SocketAddress) -> SocketInfo {
+        SocketInfo(
+            transport: .quic, capabilities: library.datagramRoom > 0 ? [.streams, .datagrams] : .streams,
+            protection: .transport, target: target, localAddress: local, remoteAddress: remote,
+            maxMessageBytes: limits.maxMessageBytes, peerKey: library.tls.peerKey, resumed: library.tls.resumed)
+    }
+
+    /// The end as calls of the application see it, this end's own close included.
+    var verdict: Close? { end ?? closing }
+
+    // MARK: - What has happened
+
+    /// Serves the application with what the library has reported.
+    func settle(_ now: Instant) {
+        if case .handshaking = phase, sink.isHandshakeCompleted { handshakeDone(now) }
+        settleStreams()
+        settleMessages(now)
+        if isControlOver { breakOff(.protocolError, "the control stream ended", now) }
+        if sink.mayOpenStreams {
+            sink.mayOpenStreams = false
+            for waiter in streamWaiters + sendWaiters.prefix(1) { waiter.signal() }
+        }
+        if case .lingering = phase { owner?.connectionWantsToSend(self) }
+    }
+
+    private func handshakeDone(_ now: Instant) {
+        phase = .open
+        if role == .client, library.tls.negotiatedProtocol == nil {
+            // RFC 9001 §8.1: a client must not go on without a protocol.
+            fail(.raised(120, role: role, established: false), with: .alert(120), now)
+            return
+        }
+        if let interval = keepalive.interval { library.setKeepalive(interval) }
+        if role == .client, let id = library.openStream(bidirectional: true) {
+            adoptControl(
+                StreamState(
+                    id: id, isLocal: true,
+                    content: .framed(.messages(upTo: limits.maxMessageBytes), .control)))
+        }
+        handshake.signal()
+        owner?.connectionHandshakeDone(self)
+    }
+
+    func adoptControl(_ stream: StreamState) {
+        control = stream
+        sink.streams[stream.id] = stream
+        let more = Self.messageWindow(limits) - limits.streamWindowBytes
+        if more > 0 { library.extend(stream: stream.id, by: more) }
+    }
+}

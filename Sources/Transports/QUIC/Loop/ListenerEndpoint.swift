@@ -1,0 +1,387 @@
+internal import CNgtcp2
+internal import TransportIO
+internal import TransportKit
+internal import TransportTLS
+
+/// The connections that share a listener's UDP socket, found by their connection ids.
+///
+/// Confined to its loop. The socket lives until the listener is closed and the last connection is gone.
+final class ListenerEndpoint {
+    /// A connection with what this end keeps beside it.
+    private final class Entry {
+        let connection: QUICConnection
+        let local: SocketAddress
+        let remote: SocketAddress
+        var timer: LoopTimer?
+        /// By when the client must have named its target.
+        var targetDeadline: Instant?
+        var ids: Set<ConnectionID> = []
+        var isFlushDue = false
+        var isSettleDue = false
+        var streamCount = 0
+        var hasCountedEnd = false
+
+        init(_ connection: QUICConnection, local: SocketAddress, remote: SocketAddress) {
+            self.connection = connection
+            self.local = local
+            self.remote = remote
+        }
+    }
+
+    let socket: UDPSocket
+    private let loop: EventLoop
+    private let log: Log
+    private let metrics: any MetricsSink
+    private let options: ListenOptions
+    private let credentials: TLSServerCredentials
+    private let resetSecret: ResetSecret
+    private let room = PacketRoom()
+    let accepted = Inbox<QUICSocket>()
+
+    private var entries: [ObjectIdentifier: Entry] = [:]
+    private var byID: [ConnectionID: Entry] = [:]
+    /// The connection of the packet before: packets come in runs.
+    private var recent: (id: ConnectionID, entry: Entry)?
+    /// Connections that have received something in this batch, and that have something to send.
+    private var unsettled: [Entry] = []
+    private var unflushed: [Entry] = []
+    private var isFlushDue = false
+    private var isClosed = false
+    private var batchNow: Instant?
+    private var backlog: [(bytes: Bytes, batch: OutgoingBatch)] = []
+    private var answers = AnswerBudget()
+    /// Keeps itself while the socket is open, since sockets outlive their listener.
+    private var keepAlive: ListenerEndpoint?
+
+    init(
+        _ local: SocketAddress, options: ListenOptions, credentials: TLSServerCredentials, resetSecret: ResetSecret,
+        loop: EventLoop, log: Log, metrics: any MetricsSink
+    ) throws(TransportError) {
+        self.loop = loop
+        self.log = log
+        self.metrics = metrics
+        self.options = options
+        self.credentials = credentials
+        self.resetSecret = resetSecret
+        socket = try UDPSocket.bind(local, loop: loop, log: log)
+        socket.handler = self
+        keepAlive = self
+    }
+
+    /// Refuses new connections, and those that nobody has accepted.
+    func close(_ code: CloseCode, reason: String) {
+        guard !isClosed else { return }
+        isClosed = true
+        let now = loop.now()
+        for entry in entries.values where !entry.connection.isHandedOut {
+            entry.connection.close(code, reason: reason, now)
+        }
+        closeIfDone()
+    }
+
+    private func closeIfDone() {
+        guard isClosed, entries.isEmpty else { return }
+        socket.close()
+        keepAlive = nil
+    }
+
+    // MARK: - Connections
+
+    private func accept(_ datagram: UnsafeRawBufferPointer, _ remote: SocketAddress, _ local: SocketAddress) -> Entry? {
+        let isFirst = unsafe tk_quic_is_first_packet(
+            datagram.baseAddress?.assumingMemoryBound(to: UInt8.self), datagram.count)
+        guard isFirst != 0 else { return nil }
+        guard !isClosed, entries.count < options.limits.maxConnections else {
+            if !isClosed {
+                log.warning("QUIC from \(remote) is refused: limits.maxConnections is \(options.limits.maxConnections)")
+            }
+            unsafe refuse(datagram, remote, local)
+            return nil
+        }
+        let now = batchNow ?? loop.now()
+        do throws(TransportError) {
+            let tls = try TLSSession.server(credentials, protocols: options.applicationProtocols, forQUIC: true)
+            let connection = unsafe try QUICConnection(
+                accepting: datagram, from: remote, to: local, tls: tls, resetSecret: resetSecret,
+                limits: options.limits, keepalive: options.keepalive, now: now)
+            let entry = Entry(connection, local: local, remote: remote)
+            entry.targetDeadline = now + options.limits.handshakeTimeout
+            entry.timer = loop.makeTimer { [weak self, weak entry] in
+                if let entry { self?.timerFired(entry) }
+            }
+            connection.owner = self
+            entries[ObjectIdentifier(connection)] = entry
+            metrics.change("quic.connections", by: 1)
+            return entry
+        } catch {
+            log.warning("QUIC from \(remote) cannot be served: \(error)")
+            return nil
+        }
+    }
+
+    private func entry(of connection: QUICConnection) -> Entry? { entries[ObjectIdentifier(connection)] }
+
+    private func timerFired(_ entry: Entry) {
+        let now = loop.now()
+        if let deadline = entry.targetDeadline, now >= deadline {
+            entry.targetDeadline = nil
+            entry.connection.breakOff(.tooSlow, "no target was named in time", now)
+        }
+        entry.connection.timeout(now)
+        settle(entry, now)
+        schedule(entry)
+    }
+
+    private func settle(_ entry: Entry, _ now: Instant) {
+        entry.isSettleDue = false
+        entry.connection.settle(now)
+        updateIDs(entry)
+    }
+
+    private func updateIDs(_ entry: Entry) {
+        let sink = entry.connection.sink
+        if !sink.issuedIDs.isEmpty {
+            for id in sink.issuedIDs where byID[id] == nil {
+                byID[id] = entry
+                entry.ids.insert(id)
+            }
+            sink.issuedIDs = []
+        }
+        if !sink.retiredIDs.isEmpty {
+            for id in sink.retiredIDs where entry.ids.remove(id) != nil { byID[id] = nil }
+            sink.retiredIDs = []
+            recent = nil
+        }
+    }
+
+    private func remove(_ entry: Entry) {
+        entry.timer?.disarm()
+        for id in entry.ids { byID[id] = nil }
+        recent = nil
+        guard entries.removeValue(forKey: ObjectIdentifier(entry.connection)) != nil else { return }
+        metrics.change("quic.connections", by: -1)
+        if entry.connection.droppedDatagrams > 0 {
+            metrics.add(entry.connection.droppedDatagrams, to: "quic.datagrams.dropped")
+        }
+        closeIfDone()
+    }
+
+    // MARK: - Sending
+
+    private func schedule(_ entry: Entry) {
+        if !entry.isFlushDue {
+            entry.isFlushDue = true
+            unflushed.append(entry)
+        }
+        guard !isFlushDue else { return }
+        isFlushDue = true
+        loop.atEndOfTurn { [self] in flush() }
+    }
+
+    private func flush() {
+        isFlushDue = false
+        guard backlog.isEmpty else { return }
+        let now = loop.now()
+        while let entry = unflushed.popLast() {
+            entry.isFlushDue = false
+            flush(entry, now)
+            if !backlog.isEmpty { break }
+        }
+    }
+
+    private func flush(_ entry: Entry, _ now: Instant) {
+        while backlog.isEmpty, let batch = unsafe entry.connection.nextBatch(into: room.bytes, now: now) {
+            let bytes = unsafe UnsafeRawBufferPointer(rebasing: room.bytes[batch.range])
+            switch unsafe send(bytes, batch) {
+            case .sent, .failed: break
+            case .blocked(let sent):
+                let rest = unsafe Bytes(copying: UnsafeRawBufferPointer(rebasing: bytes[sent...]))
+                backlog.append((rest, batch))
+                // The connection goes on once the kernel takes more.
+                entry.isFlushDue = true
+                unflushed.append(entry)
+            }
+        }
+        updateIDs(entry)
+        let count = entry.connection.isGone ? 0 : entry.connection.sink.streams.count
+        if count != entry.streamCount {
+            metrics.change("quic.streams", by: count - entry.streamCount)
+            entry.streamCount = count
+        }
+        guard !entry.connection.isGone else {
+            remove(entry)
+            return
+        }
+        let deadlines = [entry.connection.deadline, entry.connection.end == nil ? entry.targetDeadline : nil]
+        if let deadline = deadlines.compactMap(\.self).min() {
+            entry.timer?.arm(at: deadline)
+        } else {
+            entry.timer?.disarm()
+        }
+    }
+
+    private func send(_ bytes: UnsafeRawBufferPointer, _ batch: OutgoingBatch) -> UDPSendResult {
+        unsafe socket.send(
+            bytes, segmentBytes: batch.segmentBytes, to: batch.remote, from: batch.local, ecn: batch.ecn)
+    }
+
+    // MARK: - Packets of no connection
+
+    private func refuse(_ datagram: UnsafeRawBufferPointer, _ remote: SocketAddress, _ local: SocketAddress) {
+        guard answers.take(loop.now()) else { return }
+        let size = unsafe tk_quic_write_refusal(
+            room.bytes.baseAddress?.assumingMemoryBound(to: UInt8.self), 1200,
+            datagram.baseAddress?.assumingMemoryBound(to: UInt8.self), datagram.count)
+        answer(size, remote, local)
+    }
+
+    private func answer(_ size: Int64, _ remote: SocketAddress, _ local: SocketAddress) {
+        guard size > 0 else { return }
+        _ = unsafe socket.send(
+            UnsafeRawBufferPointer(rebasing: room.bytes[..<Int(size)]), segmentBytes: Int(size), to: remote, from: local
+        )
+    }
+
+    private func answerUnknown(_ datagram: UnsafeRawBufferPointer, _ remote: SocketAddress, _ local: SocketAddress) {
+        var destination = tk_quic_id()
+        var source = tk_quic_id()
+        var version: UInt32 = 0
+        let status = unsafe tk_quic_inspect(
+            datagram.baseAddress?.assumingMemoryBound(to: UInt8.self), datagram.count, ConnectionID.length,
+            &destination,
+            &source, &version)
+        if status == 1 {
+            // RFC 9000 §6.1: only datagrams large enough to begin a connection are answered.
+            guard datagram.count >= 1200, answers.take(loop.now()) else { return }
+            let size = unsafe tk_quic_write_version_negotiation(
+                room.bytes.baseAddress?.assumingMemoryBound(to: UInt8.self), 1200, &destination, &source)
+            answer(size, remote, local)
+        } else if status == 0, version == 0, answers.take(loop.now()),
+            let packet = resetSecret.reset(for: destination, answering: datagram.count)
+        {
+            _ = unsafe packet.withUnsafeBytes {
+                unsafe socket.send($0, segmentBytes: $0.count, to: remote, from: local)
+            }
+        }
+    }
+}
+
+extension ListenerEndpoint: UDPSocketHandler {
+    func received(
+        _ datagram: UnsafeRawBufferPointer, from remote: SocketAddress, to local: SocketAddress, ecn: UInt8
+    ) {
+        guard unsafe !datagram.isEmpty else { return }
+        let now = batchNow ?? loop.now()
+        batchNow = now
+        guard let entry = unsafe find(datagram) ?? accept(datagram, remote, local) else {
+            unsafe answerUnknown(datagram, remote, local)
+            return
+        }
+        unsafe entry.connection.receive(datagram, from: remote, to: local, ecn: ecn, now: now)
+        updateIDs(entry)
+        if !entry.isSettleDue {
+            entry.isSettleDue = true
+            unsettled.append(entry)
+        }
+    }
+
+    private func find(_ datagram: UnsafeRawBufferPointer) -> Entry? {
+        let id: ConnectionID
+        if unsafe datagram[0] & 0x80 == 0 {
+            guard datagram.count > ConnectionID.length else { return nil }
+            id = unsafe ConnectionID(UnsafeRawBufferPointer(rebasing: datagram[1...ConnectionID.length]))
+        } else {
+            // RFC 8999 §5.1: version, then the length of the destination's id and the id.
+            guard datagram.count > 6 else { return nil }
+            let length = unsafe Int(datagram[5])
+            guard length <= 20, datagram.count >= 6 + length else { return nil }
+            id = unsafe ConnectionID(UnsafeRawBufferPointer(rebasing: datagram[6..<6 + length]))
+        }
+        if let recent, recent.id == id { return recent.entry }
+        guard let entry = byID[id] else { return nil }
+        recent = (id, entry)
+        return entry
+    }
+
+    func receivedAll() {
+        let now = batchNow ?? loop.now()
+        batchNow = nil
+        let entries = unsettled
+        unsettled.removeAll(keepingCapacity: true)
+        for entry in entries {
+            settle(entry, now)
+            schedule(entry)
+        }
+    }
+
+    func writable() {
+        while let (bytes, batch) = backlog.first {
+            switch unsafe bytes.withUnsafeBytes({ unsafe send($0, batch) }) {
+            case .sent, .failed:
+                backlog.removeFirst()
+            case .blocked(let sent):
+                backlog[0].bytes = bytes.dropFirst(sent)
+                return
+            }
+        }
+        flush()
+    }
+
+    func failed(_ error: TransportError) {
+        // A shared socket is never failed by one peer.
+    }
+}
+
+extension ListenerEndpoint: QUICConnectionOwner {
+    func connectionWantsToSend(_ connection: QUICConnection) {
+        if let entry = entry(of: connection) { schedule(entry) }
+    }
+
+    func connectionHandshakeDone(_ connection: QUICConnection) {
+        guard let entry = entry(of: connection) else { return }
+        log.debug("QUIC from \(entry.remote) is open; live connections: \(entries.count)")
+    }
+
+    func connection(_ connection: QUICConnection, asksFor target: Target) {
+        guard let entry = entry(of: connection) else { return }
+        entry.targetDeadline = nil
+        let now = loop.now()
+        guard !isClosed else {
+            connection.close(.goingAway, reason: "the listener closed", now)
+            return
+        }
+        switch options.route(target) {
+        case .accept:
+            let socket = QUICSocket(
+                connection, on: loop,
+                info: connection.info(target: target, local: entry.local, remote: entry.remote))
+            accepted.put(socket)
+        case .refuse(let code):
+            connection.close(code, reason: code.name ?? "", now)
+        }
+    }
+
+    func connectionEnded(_ connection: QUICConnection, with close: Close) {
+        guard let entry = entry(of: connection) else { return }
+        log.debug("QUIC from \(entry.remote) ended: \(close); live connections: \(entries.count)")
+        schedule(entry)
+    }
+}
+
+/// How many answers a listener gives to packets of no connection, so that nobody can use it to flood others.
+struct AnswerBudget {
+    private static let perSecond = 200
+    private var left = perSecond
+    private var since: Instant?
+
+    /// Takes one answer out of the budget; false where it is used up.
+    mutating func take(_ now: Instant) -> Bool {
+        if since.map({ now - $0 >= .seconds(1) }) ?? true {
+            since = now
+            left = Self.perSecond
+        }
+        guard left > 0 else { return false }
+        left -= 1
+        return true
+    }
+}
