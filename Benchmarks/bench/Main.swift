@@ -9,7 +9,7 @@ struct Command: Sendable {
 
 @main
 struct Bench {
-    static let commands: [Command] = RawSockets.commands
+    static let commands: [Command] = LoopPingPong.commands + RawSockets.commands
 
     static func main() async {
         signal(SIGPIPE, SIG_IGN)

@@ -20,6 +20,11 @@ struct Samples {
         values.append((seconds() - start) * 1e6)
     }
 
+    /// Adds a value.
+    mutating func add(_ value: Double) {
+        values.append(value)
+    }
+
     var count: Int { values.count }
 
     /// The value below which the given share of the samples lies.

@@ -22,10 +22,15 @@ public final class Signal: Sendable {
 
     /// Waits for the signal.
     ///
+    /// The task stays on the caller's actor, or goes on there: no other executor comes between.
+    ///
     /// - Returns: true when the signal was given, false when the waiting task was cancelled.
-    public func wait() async -> Bool {
+    public func wait(isolation: isolated (any Actor)? = #isolation) async -> Bool {
         await withTaskCancellationHandler {
-            await withUnsafeContinuation { continuation in
+            // A closure is isolated to the actor only if it captures it; otherwise each wait would take two trips through
+            // the global executor, which cost as much as a datagram there and back.
+            _ = isolation
+            return await withUnsafeContinuation { continuation in
                 let answer: Bool? = state.withLock { state in
                     switch state {
                     case .signalled:

@@ -29,7 +29,7 @@ public final class EventLoop: Sendable {
     }
 
     /// What other threads hand over.
-    private let mail = Mutex(Mail())
+    private let mail = Guarded(Mail())
     /// Whether `mail` holds work, so that a turn without any takes no lock.
     private let hasMail = Atomic(false)
     /// Whether the thread waits in the kernel, or is about to: only then does handing over cost a system call.
