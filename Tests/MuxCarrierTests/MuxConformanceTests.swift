@@ -6,8 +6,9 @@ import TransportKitTesting
 
 /// A wrapped socket keeps the whole contract of sockets.
 @Suite struct MuxConformanceTests {
-    @Test(arguments: [TransportUnderTest.muxed("muxed memory", []), .muxed("muxed memory with datagrams", .datagrams)]
-        .flatMap { TransportConformance.checks(for: $0) })
+    @Test(
+        arguments: [TransportUnderTest.muxed("muxed memory", []), .muxed("muxed memory with datagrams", .datagrams)]
+            .flatMap { TransportConformance.checks(for: $0) })
     func `A wrapped socket keeps the contract`(check: TransportConformance.Check) async throws {
         try await check.run()
     }

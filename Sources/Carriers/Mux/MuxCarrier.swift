@@ -53,7 +53,8 @@ public final class MuxCarrier: Carrier {
         }
         // Early flights are small; what does not fit follows.
         let opening = session.takeOutput(upTo: YamuxSession.frameLimit)
-        let socket = await multiplexer.wrap(try await inner.open(firstFlight: opening), session: session, limits: limits)
+        let socket = await multiplexer.wrap(
+            try await inner.open(firstFlight: opening), session: session, limits: limits)
         if let socket = socket as? MuxSocket {
             sessions.withLock { sessions in
                 sessions.removeAll { $0.socket == nil }

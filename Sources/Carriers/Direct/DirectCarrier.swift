@@ -1,0 +1,311 @@
+public import TransportKit
+
+/// Reaches a service by racing transports: whoever opens first carries, the network is remembered, and a transport that
+/// breaks early stands back for a while (R34–R54).
+///
+/// What to dial when is the race policy's decision, what counts as broken the demotion policy's, and the path memory of
+/// the context keeps what follows. Any number of sessions may be open at once.
+///
+/// `wake()` starts every establishment under way over and ends the sessions that stand with 1001, because they stood on a
+/// network that may be gone.
+public actor DirectCarrier: Carrier {
+    /// How long a winner is remembered (R37, R55).
+    public static let memoryLifetime = Duration.seconds(86_400)
+
+    nonisolated let url: ServiceURL
+    nonisolated let transports: [any Transport]
+    nonisolated let options: DialOptions
+    nonisolated let racePolicy: any RacePolicy
+    nonisolated let demotionPolicy: any DemotionPolicy
+    nonisolated let context: BuildContext
+    nonisolated let state = DirectState()
+
+    private var establishments: [UInt64: Establishment] = [:]
+    private var nextID: UInt64 = 0
+    private var learning: Set<PathKey> = []
+    private var failures = 0
+    private var closed: Close?
+
+    /// Makes a carrier; nothing is opened.
+    ///
+    /// - Throws: where there is no transport, one stands twice, or they do not all protect alike: which of them carries
+    ///   is a matter of luck, and who can read what travels must not be.
+    public init(
+        url: ServiceURL, transports: [any Transport], options: DialOptions = DialOptions(),
+        race: any RacePolicy = HeadStartRacePolicy(), demotion: any DemotionPolicy = DayDemotionPolicy(),
+        context: BuildContext
+    ) throws(TransportError) {
+        let names = transports.map(\.name)
+        guard !names.isEmpty else { throw TransportError(.misuse, "a direct carrier needs a transport") }
+        guard Set(names).count == names.count else {
+            throw TransportError(.misuse, "a direct carrier races each transport once; there are \(names)")
+        }
+        let protections = transports.map { $0.protection(of: url.endpoint) }
+        guard Set(protections).count == 1 else {
+            let each = zip(names, protections).map { "\($0): \($1)" }.joined(separator: ", ")
+            throw TransportError(.misuse, "the transports of \(url.endpoint) do not protect alike (\(each))")
+        }
+        self.url = url
+        self.transports = transports
+        self.options = options
+        racePolicy = race
+        demotionPolicy = demotion
+        self.context = context
+        protection = protections[0]
+        capabilities = transports.map(\.capabilities).reduce(transports[0].capabilities) { $0.intersection($1) }
+    }
+
+    /// The executor of the context.
+    public nonisolated var unownedExecutor: UnownedSerialExecutor { context.executor.asUnownedSerialExecutor() }
+
+    /// What every one of its transports can do: whichever wins, a session has it.
+    public nonisolated let capabilities: Capabilities
+
+    /// What every one of its transports gives.
+    public nonisolated let protection: Protection
+
+    /// Its state.
+    public nonisolated var states: CarrierStates { state.states.states }
+
+    /// The last establishments, oldest first; at most 16.
+    public nonisolated var reports: [EstablishmentReport] { state.reports }
+
+    /// Races the transports for a new session.
+    public func open(firstFlight: Bytes?) async throws(Close) -> any Socket {
+        state.beginOpening(attempt: failures + 1)
+        defer { state.endOpening() }
+        while true {
+            if let closed { throw closed }
+            let establishment = begin(firstFlight: firstFlight)
+            let isWoken = await establishment.settled.wait()
+            switch establishment.outcome {
+            case .won(let socket):
+                failures = 0
+                return socket
+            case .failed(let close):
+                failures += 1
+                throw close
+            case .restart:
+                continue
+            case .abandoned:
+                throw .cancelled
+            case nil:
+                precondition(!isWoken, "the signal is given with the outcome")
+                establishment.outcome = .abandoned
+                abandon(establishment)
+                throw .cancelled
+            }
+        }
+    }
+
+    /// Dials afresh and ends what stands.
+    public func wake() async {
+        for establishment in establishments.values {
+            // What goes on only to learn belongs to the network that was; whoever waits dials anew.
+            let waits = establishment.outcome == nil
+            abandon(establishment)
+            if waits {
+                establishment.outcome = .restart
+                establishment.settled.signal()
+            }
+        }
+        await closeSockets(.goingAway, reason: "the network is back or has changed")
+    }
+
+    /// Ends the carrier, its dials and its sessions.
+    public func close(_ code: CloseCode, reason: String) async {
+        let close = closed ?? Close(code, reason: reason, origin: .local)
+        closed = close
+        let dials = establishments.values.flatMap { $0.tasks.values }
+        for establishment in establishments.values {
+            let waits = establishment.outcome == nil
+            abandon(establishment)
+            if waits {
+                establishment.outcome = .failed(close)
+                establishment.settled.signal()
+            }
+        }
+        await closeSockets(close.code, reason: close.reason)
+        for dial in dials { await dial.value }
+        state.states.set(.closed(close))
+    }
+
+    private func closeSockets(_ code: CloseCode, reason: String) async {
+        let sockets = state.sockets
+        await withDiscardingTaskGroup { group in
+            for socket in sockets { group.addTask { _ = await socket.close(code, reason: reason) } }
+        }
+    }
+
+    // MARK: - The race
+
+    private func begin(firstFlight: Bytes?) -> Establishment {
+        nextID += 1
+        let network = context.network()
+        let key = network.map { PathKey(network: $0, destination: "\(url.endpoint.host):\(url.endpoint.port)") }
+        let record = key.map { context.memory.record(for: $0, at: context.time.wallNow()) } ?? PathRecord()
+        let names = transports.map(\.name)
+        let plan = racePolicy.plan(names, record: record)
+        let establishment = Establishment(
+            id: nextID, race: Race(names, plan: plan, now: context.time.now()), plan: plan, key: key,
+            firstFlight: firstFlight)
+        establishments[nextID] = establishment
+        step(establishment) { race, now in race.passed(now: now) }
+        return establishment
+    }
+
+    private func abandon(_ establishment: Establishment) {
+        step(establishment) { race, now in race.abandon(now: now) }
+    }
+
+    /// Tells the race something, does what it says, and keeps the report.
+    private func step(
+        _ establishment: Establishment, winner: (any Socket)? = nil,
+        _ tell: (inout Race, Instant) -> [Race.Action]
+    ) {
+        for action in tell(&establishment.race, context.time.now()) {
+            switch action {
+            case .dial(let transport, let generation):
+                dial(transport, establishment, claim: establishment.claim(of: generation), isProbe: false)
+            case .probe(let transport):
+                dial(transport, establishment, claim: .gone, isProbe: true)
+            case .cancel(let transport):
+                establishment.tasks[transport]?.cancel()
+            case .win:
+                if let winner { establishment.outcome = .won(watch(winner, key: establishment.key)) }
+            case .discard:
+                // The dial's own task closes what nobody took.
+                break
+            case .fail:
+                let failures = establishment.race.entries.compactMap { entry in
+                    if case .failed(let error) = entry.state { (entry.transport, error) } else { nil }
+                }
+                establishment.outcome = .failed(RaceFailure.close(failures))
+            case .remember(let transport):
+                remember(transport, key: establishment.key)
+            }
+        }
+        holdLearning(establishment)
+        report(establishment)
+        arm(establishment)
+        if establishment.outcome != nil { establishment.settled.signal() }
+        if establishment.isDone { establishments[establishment.id] = nil }
+    }
+
+    private func dial(_ name: TransportName, _ establishment: Establishment, claim: Claim, isProbe: Bool) {
+        guard let transport = transports.first(where: { $0.name == name }) else { return }
+        var options = options
+        options.claim = claim
+        options.firstFlight = isProbe ? nil : establishment.firstFlight
+        let (steps, time, told) = (establishment.steps(of: name), context.time, options.progress)
+        let start = establishment.race.start
+        options.progress = { progress in
+            steps.add(progress, at: time.now() - start)
+            told?(progress)
+        }
+        let (id, url, chosen) = (establishment.id, url, options)
+        establishment.tasks[name] = Task(executorPreference: context.executor) {
+            do throws(TransportError) {
+                let socket = try await transport.dial(url, options: chosen)
+                if await !self.opened(id, name, socket) {
+                    _ = await socket.close(.normal, reason: "another transport was first")
+                }
+            } catch {
+                await self.failed(id, name, error)
+            }
+        }
+    }
+
+    /// - Returns: whether the socket was taken.
+    private func opened(_ id: UInt64, _ name: TransportName, _ socket: any Socket) -> Bool {
+        guard let establishment = establishments[id] else { return false }
+        establishment.tasks[name] = nil
+        let mayLearn = establishment.key.map { !learning.contains($0) } ?? false
+        let hadOutcome = establishment.outcome != nil
+        step(establishment, winner: socket) { race, now in race.opened(name, mayLearn: mayLearn, now: now) }
+        guard !hadOutcome, establishment.race.winner == name else { return false }
+        return true
+    }
+
+    private func failed(_ id: UInt64, _ name: TransportName, _ error: TransportError) {
+        guard let establishment = establishments[id] else { return }
+        establishment.tasks[name] = nil
+        step(establishment) { race, now in race.failed(name, error, now: now) }
+    }
+
+    private func timeUp(_ id: UInt64) {
+        guard let establishment = establishments[id] else { return }
+        establishment.armed = nil
+        step(establishment) { race, now in race.passed(now: now) }
+    }
+
+    private func arm(_ establishment: Establishment) {
+        let deadline = establishment.race.deadline
+        guard deadline != establishment.armed else { return }
+        establishment.timer?.cancel()
+        establishment.armed = deadline
+        guard let deadline else { return }
+        let (id, time) = (establishment.id, context.time)
+        establishment.timer = Task(executorPreference: context.executor) {
+            guard (try? await time.sleep(until: deadline)) != nil, !Task.isCancelled else { return }
+            await self.timeUp(id)
+        }
+    }
+
+    /// At most one learning dial runs per network (R41); the destination is always the same here.
+    private func holdLearning(_ establishment: Establishment) {
+        guard let key = establishment.key, establishment.race.isLearning != establishment.holdsLearning else { return }
+        establishment.holdsLearning.toggle()
+        if establishment.holdsLearning { learning.insert(key) } else { learning.remove(key) }
+    }
+
+    private func remember(_ transport: TransportName, key: PathKey?) {
+        // What was learned after the network has changed says nothing about either.
+        guard let key, context.network() == key.network else { return }
+        let now = context.time.wallNow()
+        // R49: while it stands back, no win moves it.
+        guard context.memory.record(for: key, at: now).demotions[transport] == nil else { return }
+        context.memory.remember(winner: transport, for: key, until: now + Self.memoryLifetime)
+    }
+
+    // MARK: - Sessions
+
+    private func watch(_ socket: any Socket, key: PathKey?) -> DirectSocket {
+        let transport = socket.info.transport
+        let watch = SessionWatch(time: context.time) { [context, state, demotionPolicy, url] close, age in
+            state.sessionEnded()
+            guard let key else { return }
+            let now = context.time.wallNow()
+            let ending = SessionEnding(transport: transport, close: close, sinceFirstMessage: age)
+            let record = context.memory.record(for: key, at: now)
+            switch demotionPolicy.judge(ending, record: record) {
+            case .sound: break
+            case .demote(let lifetime, let reason):
+                context.memory.demote(
+                    transport, for: key, PathRecord.Demotion(until: now + lifetime, reason: reason))
+                context.log.warning(
+                    "\(url.endpoint): \(transport.displayName) stands back on this network for "
+                        + "\(lifetime.components.seconds) s: \(reason)")
+            }
+        }
+        let watched = DirectSocket(socket, watch: watch)
+        state.add(watched)
+        return watched
+    }
+
+    private func report(_ establishment: Establishment) {
+        var failure: Close?
+        if case .failed(let close) = establishment.outcome { failure = close }
+        let report = EstablishmentReport(
+            establishment.race, url: url, network: establishment.key?.network, plan: establishment.plannedStarts,
+            steps: establishment.allSteps, failure: failure)
+        state.keep(report, id: establishment.id)
+        guard establishment.outcome != nil, !establishment.isLogged else { return }
+        establishment.isLogged = true
+        switch establishment.outcome {
+        case .won: context.log.info("\(url.endpoint): \(report.why)")
+        case .failed: context.log.warning("\(url.endpoint): \(report.why)")
+        case .restart, .abandoned, nil: break
+        }
+    }
+}

@@ -1,0 +1,74 @@
+internal import Synchronization
+internal import TransportKit
+
+/// One establishment under way. Confined to its carrier.
+final class Establishment {
+    enum Outcome {
+        case won(DirectSocket)
+        case failed(Close)
+        /// The network is back: dial anew.
+        case restart
+        /// Whoever wanted the session was cancelled.
+        case abandoned
+    }
+
+    let id: UInt64
+    var race: Race
+    let key: PathKey?
+    let firstFlight: Bytes?
+    let plannedStarts: [TransportName: Duration]
+    /// Given when there is an outcome.
+    let settled = Signal()
+    var outcome: Outcome?
+    var tasks: [TransportName: Task<Void, Never>] = [:]
+    var timer: Task<Void, Never>?
+    /// What the timer is set to.
+    var armed: Instant?
+    var holdsLearning = false
+    var isLogged = false
+    private var claims: [Int: Claim] = [:]
+    private var steps: [TransportName: DialSteps] = [:]
+
+    init(id: UInt64, race: Race, plan: [Attempt], key: PathKey?, firstFlight: Bytes?) {
+        self.id = id
+        self.race = race
+        self.key = key
+        self.firstFlight = firstFlight
+        plannedStarts = Dictionary(plan.map { ($0.transport, $0.delay) }) { first, _ in first }
+    }
+
+    /// Whether nothing more will happen.
+    var isDone: Bool { outcome != nil && !race.isLearning && tasks.isEmpty }
+
+    var allSteps: [TransportName: [EstablishmentReport.Step]] { steps.mapValues(\.all) }
+
+    func claim(of generation: Int) -> Claim {
+        if let claim = claims[generation] { return claim }
+        let claim = Claim()
+        claims[generation] = claim
+        return claim
+    }
+
+    func steps(of transport: TransportName) -> DialSteps {
+        if let known = steps[transport] { return known }
+        let new = DialSteps()
+        steps[transport] = new
+        return new
+    }
+}
+
+/// The steps of one dial, added on the transport's loop.
+final class DialSteps: Sendable {
+    // A name with very many addresses must not fill the memory.
+    private static let limit = 64
+
+    private let kept = Mutex<[EstablishmentReport.Step]>([])
+
+    var all: [EstablishmentReport.Step] { kept.withLock { $0 } }
+
+    func add(_ progress: DialProgress, at time: Duration) {
+        kept.withLock { kept in
+            if kept.count < Self.limit { kept.append(EstablishmentReport.Step(time: time, progress: progress)) }
+        }
+    }
+}
