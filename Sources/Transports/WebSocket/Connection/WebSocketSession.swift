@@ -6,9 +6,17 @@ internal import TransportKit
 /// It lives until its pipe is closed. Sendable is sound: it is confined to its loop, on which the actor in front of it and
 /// the pipe under it both run.
 @safe final class WebSocketSession: @unchecked Sendable {
+    /// How the peer ended the socket.
+    private enum Settlement {
+        case closed(CloseFrame)
+        case broken(WireFailure)
+    }
+
     /// How far the end has come.
     private enum Phase {
         case open
+        /// The peer has ended it in one way or another; what it said before may still be answered in this turn.
+        case settling(Settlement)
         /// Our close frame is on its way, the peer's is awaited.
         case closing
         /// Nothing is awaited but that the output is gone and the peer's direction ends.
@@ -20,6 +28,9 @@ internal import TransportKit
     private static let messageOverhead = 64
     /// R30: how long a close frame may take to arrive after writing has failed.
     private static let closeFrameGrace = Duration.milliseconds(250)
+
+    /// How long what came before a broken rule may wait for its receiver, who may want to answer it.
+    private static let answerGrace = Duration.milliseconds(250)
 
     let role: WebSocketWire.Role
     let limits: Limits
@@ -38,13 +49,16 @@ internal import TransportKit
     /// Whether its pipe is closed.
     var isGone: Bool {
         switch phase {
-        case .open, .closing, .finishing: false
+        case .open, .settling, .closing, .finishing: false
         case .gone: true
         }
     }
 
     /// Whether the peer ended it in good order without having said anything.
     var endedInSilence: Bool { end?.code == .normal && end?.origin == .remote && incoming.isEmpty }
+
+    private var writeFailure: TransportError?
+    private var peerHasEnded = false
 
     private var incoming: [Message] = []
     private var incomingWeight = 0
@@ -97,7 +111,10 @@ internal import TransportKit
         let taken = incoming
         incoming = []
         incomingWeight = 0
-        if pipe.isPaused { pipe.resume() }
+        switch phase {
+        case .settling: settleAfterThisTurn()
+        case .open, .closing, .finishing, .gone: if pipe.isPaused { pipe.resume() }
+        }
         return taken
     }
 
@@ -162,7 +179,7 @@ internal import TransportKit
     /// Ends the socket from this end and waits until the peer has taken what was sent, or the linger time is over.
     func close(_ code: CloseCode, reason: String) async -> Close {
         let end = beginClose(Close(code, reason: reason, origin: .local))
-        guard phase == .closing else { return end }
+        guard case .closing = phase else { return end }
         let signal = Signal()
         closers.append(signal)
         _ = await signal.wait()
@@ -177,6 +194,7 @@ internal import TransportKit
 
     /// - Returns: how the socket ends, which is how it ended if it had already.
     func beginClose(_ close: Close) -> Close {
+        if case .settling(let settlement) = phase { settle(settlement) }
         if let end { return end }
         conclude(close)
         phase = .closing
@@ -225,16 +243,15 @@ internal import TransportKit
     private func endTimeout() {
         switch phase {
         case .open: disappear(Close.pathLost(writeFailure ?? TransportError(.pathReset, "the path was lost")))
+        case .settling(let settlement): settle(settlement)
         case .closing, .finishing: disappear(nil)
         case .gone: break
         }
     }
 
-    private var writeFailure: TransportError?
-
     /// The pipe is of no more use.
     private func disappear(_ close: Close?) {
-        guard phase != .gone else { return }
+        guard !isGone else { return }
         phase = .gone
         if let close { conclude(close) }
         livenessTimer?.disarm()
@@ -248,7 +265,7 @@ internal import TransportKit
     // MARK: - Liveness
 
     private func checkLiveness() {
-        guard phase == .open else { return }
+        guard case .open = phase else { return }
         switch liveness.timeout(now: loop.now(), pipe.transmission) {
         case .nothing: break
         case .ping: pipe.write { wire.writePing(into: &$0) }
@@ -269,49 +286,69 @@ extension WebSocketSession: PipeOwner {
         switch phase {
         case .open: liveness.received(now: loop.now())
         case .closing: break
-        case .finishing, .gone: return
+        case .settling, .finishing, .gone: return
         }
         let start = incoming.count
+        var settlement: Settlement?
         do throws(WireFailure) {
             unsafe try wire.receive(bytes, into: &incoming)
             if !allowsText, incoming[start...].contains(where: { $0.format == .text }) {
                 throw WireFailure(.unsupported, "text on a socket with streams")
             }
+            settlement = wire.peerClose.map { .closed($0) }
         } catch {
-            broken(by: error, start)
+            settlement = .broken(error)
+        }
+        guard end == nil else {
+            incoming.removeSubrange(start...)
+            if let settlement { settle(settlement) }
             return
         }
-        if end == nil { deliver(from: start) } else { incoming.removeSubrange(start...) }
-        if let peerClose = wire.peerClose {
-            closed(by: peerClose)
+        deliver(from: start)
+        if let settlement {
+            guard incoming.count > start else { return settle(settlement) }
+            phase = .settling(settlement)
+            switch settlement {
+            case .closed: settleAfterThisTurn()
+            case .broken: armEndTimer(Self.answerGrace)
+            }
         } else if wire.hasAnswers {
             pipe.write { wire.writeAnswers(into: &$0) }
         }
     }
 
-    private func broken(by failure: WireFailure, _ start: Int) {
-        if end == nil { deliver(from: start) } else { incoming.removeSubrange(start...) }
-        conclude(failure.close)
-        writeClose(CloseFrame(failure.code, reason: failure.what))
-        finish(endsFirst: true)
+    /// A receiver on this loop answers before the turn ends, as one that was called at once would.
+    private func settleAfterThisTurn() {
+        loop.atEndOfTurn { [self] in
+            if case .settling(let settlement) = phase { settle(settlement) }
+        }
     }
 
-    private func closed(by frame: CloseFrame) {
-        conclude(frame.received)
-        writeClose(frame)
-        finish(endsFirst: role == .server)
+    private func settle(_ settlement: Settlement) {
+        switch settlement {
+        case .closed(let frame):
+            conclude(frame.received)
+            writeClose(frame)
+            finish(endsFirst: role == .server || peerHasEnded)
+        case .broken(let failure):
+            conclude(failure.close)
+            writeClose(CloseFrame(failure.code, reason: failure.what))
+            finish(endsFirst: true)
+        }
     }
 
     func pipeFlushed() {
         wakeSender()
+        if peerHasEnded, pipe.isFinished, case .finishing = phase { disappear(nil) }
     }
 
     func pipeEnded() {
+        peerHasEnded = true
         switch phase {
         case .open:
-            disappear(
-                .pathLost(
-                    writeFailure ?? TransportError(.pathReset, "the peer ended the connection without a close frame")))
+            let cut = TransportError(.pathReset, "the peer ended the connection without a close frame")
+            disappear(.pathLost(writeFailure ?? cut))
+        case .settling: break
         case .closing: disappear(nil)
         case .finishing:
             pipe.finish()
@@ -329,6 +366,9 @@ extension WebSocketSession: PipeOwner {
             armEndTimer(Self.closeFrameGrace)
             pipe.resume()
         case (.open, _): disappear(.pathLost(writeFailure ?? error))
+        case (.settling(let settlement), _):
+            settle(settlement)
+            disappear(nil)
         case (.closing, _), (.finishing, _): disappear(nil)
         }
     }
