@@ -8,7 +8,7 @@ extension TransportUnderTest {
     /// The one list of what is tested.
     static let all = [
         memory, memoryMessagesOnly, webSocket, webSocketOverTLS, webSocketWithStreams, webSocketWithStreamsOverTLS,
-        framedTCP,
+        framedTCP, quic,
     ]
 
     static let memory = memory("memory", [.streams, .datagrams, .text])

@@ -76,9 +76,8 @@ typedef struct tk_quic_events {
     void (*stream_opened)(void *sink, int64_t id);
     void (*stream_data)(void *sink, int64_t id, int is_last, const uint8_t *bytes, size_t count);
     void (*stream_acknowledged)(void *sink, int64_t id, uint64_t offset, uint64_t count);
-    void (*stream_closed)(void *sink, int64_t id);
+    void (*stream_closed)(void *sink, int64_t id, uint64_t code);
     void (*stream_reset)(void *sink, int64_t id, uint64_t code);
-    void (*stream_stopped)(void *sink, int64_t id, uint64_t code);
     void (*stream_window)(void *sink, int64_t id);
     void (*streams_allowed)(void *sink, int is_bidirectional);
     void (*datagram)(void *sink, const uint8_t *bytes, size_t count);
@@ -363,9 +362,8 @@ static inline int tk_quic_on_stream_close(
     tk_quic *quic = tk_quic_of(user_data);
     (void) connection;
     (void) flags;
-    (void) code;
     (void) stream_user_data;
-    quic->events.stream_closed(quic->sink, id);
+    quic->events.stream_closed(quic->sink, id, code);
     return 0;
 }
 
@@ -377,16 +375,6 @@ static inline int tk_quic_on_stream_reset(
     (void) final_size;
     (void) stream_user_data;
     quic->events.stream_reset(quic->sink, id, code);
-    return 0;
-}
-
-static inline int tk_quic_on_stream_stop(
-    ngtcp2_conn *connection, int64_t id, uint64_t code, void *user_data, void *stream_user_data)
-{
-    tk_quic *quic = tk_quic_of(user_data);
-    (void) connection;
-    (void) stream_user_data;
-    quic->events.stream_stopped(quic->sink, id, code);
     return 0;
 }
 
@@ -469,7 +457,6 @@ static inline void tk_quic_fill_callbacks(ngtcp2_callbacks *callbacks, int is_se
     callbacks->acked_stream_data_offset = tk_quic_on_stream_acknowledged;
     callbacks->stream_close = tk_quic_on_stream_close;
     callbacks->stream_reset = tk_quic_on_stream_reset;
-    callbacks->stream_stop_sending = tk_quic_on_stream_stop;
     callbacks->extend_max_stream_data = tk_quic_on_stream_window;
     callbacks->extend_max_local_streams_bidi = tk_quic_on_bidirectional_allowed;
     callbacks->extend_max_local_streams_uni = tk_quic_on_unidirectional_allowed;

@@ -143,9 +143,14 @@ internal import TransportKit
         touch(stream)
     }
 
-    private func streamClosed(_ id: Int64) {
+    private func streamClosed(_ id: Int64, _ code: UInt64) {
         guard let stream = stream(id) else { return }
         stream.isClosed = true
+        // The library does not report that the peer asked to stop; it obeys, and the stream closes with that code.
+        if !stream.outbound.isFinishing {
+            stream.isSendingOver = true
+            if stream.stopCode == nil { stream.stopCode = code }
+        }
         closed.append(stream)
     }
 
@@ -153,13 +158,8 @@ internal import TransportKit
         guard let stream = stream(id) else { return }
         if stream.resetCode == nil { stream.resetCode = code }
         stream.isReceivingOver = true
-        touch(stream)
-    }
-
-    private func streamStopped(_ id: Int64, _ code: UInt64) {
-        guard let stream = stream(id) else { return }
-        if stream.stopCode == nil { stream.stopCode = code }
-        stream.isSendingOver = true
+        // It may ask to stop, too: trying to send tells.
+        stream.isBlocked = false
         touch(stream)
     }
 
@@ -202,9 +202,8 @@ internal import TransportKit
             stream_acknowledged: { sink, id, offset, count in
                 unsafe ConnectionSink.from(sink)?.streamAcknowledged(id, offset &+ count)
             },
-            stream_closed: { sink, id in unsafe ConnectionSink.from(sink)?.streamClosed(id) },
+            stream_closed: { sink, id, code in unsafe ConnectionSink.from(sink)?.streamClosed(id, code) },
             stream_reset: { sink, id, code in unsafe ConnectionSink.from(sink)?.streamReset(id, code) },
-            stream_stopped: { sink, id, code in unsafe ConnectionSink.from(sink)?.streamStopped(id, code) },
             stream_window: { sink, id in unsafe ConnectionSink.from(sink)?.streamWindow(id) },
             streams_allowed: { sink, _ in unsafe ConnectionSink.from(sink)?.mayOpenStreams = true },
             datagram: { sink, bytes, count in

@@ -39,6 +39,7 @@ extension QUICConnection {
             library.sent(now)
             return batch
         }
+        if isControlOver { breakOff(.protocolError, "the control stream ended", now) }
         if case .closing = phase { return unsafe closePacket(into: room, now: now) }
         if case .lingering = phase, hasDelivered {
             terminate(now)
@@ -131,8 +132,7 @@ extension QUICConnection {
             blocked.append(stream)
             if library.connectionWindow == 0 { isConnectionBlocked = true }
         case TK_QUIC_STREAM_SHUT_WR, TK_QUIC_STREAM_NOT_FOUND, TK_QUIC_INVALID_ARGUMENT, TK_QUIC_INVALID_STATE:
-            stream.isSendingOver = true
-            stream.wake()
+            sendingIsOver(stream)
         default:
             progressed(stream)
         }
@@ -174,11 +174,28 @@ extension QUICConnection {
         owner?.connectionWantsToSend(self)
     }
 
+    /// The peer wants no more of a stream, or the stream is gone.
+    private func sendingIsOver(_ stream: StreamState) {
+        stream.isSendingOver = true
+        if stream.stopCode == nil { stream.stopCode = stream.resetCode ?? 0 }
+        stream.wake()
+        if stream === control { isControlOver = true }
+        guard stream === bulk else { return }
+        // The messages under way are lost, the next one gets a new stream (R7).
+        bulk = nil
+        wakeSender()
+    }
+
     /// The library says when a stream's window grows, but not when the connection's does.
     private func unblockIfPossible() {
         guard !blocked.isEmpty else { return }
         let isConnectionOpen = isConnectionBlocked && library.connectionWindow > 0
         if isConnectionOpen { isConnectionBlocked = false }
+        // Nor does it say that the peer wants no more of a stream; only trying tells. A few at a time, in turns.
+        if hasReceived {
+            hasReceived = false
+            for stream in blocked.prefix(8) { stream.isBlocked = false }
+        }
         blocked.removeAll { stream in
             if isConnectionOpen { stream.isBlocked = false }
             guard !stream.isBlocked else { return false }

@@ -41,7 +41,11 @@ extension QUICConnection {
             sink.closed = []
             for stream in closed {
                 sink.forget(stream)
-                if stream === bulk { bulk = nil }
+                if stream === bulk {
+                    bulk = nil
+                    wakeSender()
+                }
+                if stream.isControl { isControlOver = true }
                 stream.wake()
                 giveBackPlace(of: stream)
             }
@@ -51,16 +55,9 @@ extension QUICConnection {
     private func settle(_ stream: StreamState) {
         stream.isTouched = false
         if stream.isControl {
-            guard stream.isReceivingOver || stream.isSendingOver, verdict == nil else { return }
             // Only the control stream ends the session (R12). Its bytes in front of the end are served first.
-            isControlOver = true
+            if stream.isReceivingOver { isControlOver = true }
             return
-        }
-        if stream === bulk, stream.isSendingOver {
-            // The messages under way are lost, the next one gets a new stream (R7).
-            library.shutDown(stream.id, code: CloseCode.normal.rawValue)
-            bulk = nil
-            wakeSender()
         }
         guard case .raw = stream.content else { return }
         if stream.resetCode != nil || stream.isReleased { dropInbound(stream) }

@@ -72,6 +72,8 @@ final class QUICConnection {
     var sendable = StreamTurns()
     var blocked: [StreamState] = []
     var isConnectionBlocked = false
+    /// Whether something came since the blocked streams were tried.
+    var hasReceived = false
     var carried: OutgoingBatch?
 
     /// Tasks that wait for room to send, oldest first, for a stream to open, and for the end.
@@ -146,6 +148,7 @@ final class QUICConnection {
         case .gone, .draining: return
         case .handshaking, .open, .lingering, .closing: break
         }
+        hasReceived = true
         let status = unsafe library.receive(datagram, from: remote, to: local, ecn: ecn, now: now)
         if status != 0 {
             settle(now)
