@@ -1,6 +1,10 @@
+internal import DirectCarrier
 internal import MemoryTransport
+internal import MuxCarrier
+internal import QUICTransport
 public import TransportIO
 public import TransportKit
+internal import WebSocketTransport
 
 /// The plug-ins of this repository. The only file that names them all.
 public enum StandardRegistry {
@@ -10,16 +14,44 @@ public enum StandardRegistry {
     public static func make(loop: EventLoop) throws(RegistryError) -> Registry {
         var registry = Registry()
         try addTransports(to: &registry, loop: loop)
+        try addCarriers(to: &registry)
         try addServices(to: &registry, loop: loop)
         try addPolicies(to: &registry)
         return registry
     }
 
     private static func addTransports(to registry: inout Registry, loop: EventLoop) throws(RegistryError) {
+        try registry.register(transport: "quic") { options, context in
+            _ = try options.decode(NoOptions.self)
+            return QUICTransport(loop: loop, log: context.log, metrics: context.metrics)
+        }
+        try registry.register(transport: "websocket") { options, context in
+            _ = try options.decode(NoOptions.self)
+            let multiplexer = YamuxMultiplexer(executor: loop, time: context.time)
+            return WebSocketTransport(
+                loop: loop, multiplexer: multiplexer, log: context.log, metrics: context.metrics)
+        }
         let network = MemoryNetwork(time: loop)
         try registry.register(transport: "memory") { options, _ in
             _ = try options.decode(NoOptions.self)
             return MemoryTransport(network: network)
+        }
+    }
+
+    private static func addCarriers(to registry: inout Registry) throws(RegistryError) {
+        try registry.register(carrier: "direct") { options, context in
+            let parts = try DirectParts(options, context: context)
+            return try DirectCarrier(
+                url: parts.url, transports: parts.transports, options: parts.dial, race: parts.race,
+                demotion: parts.demotion, context: context)
+        }
+        try registry.register(carrier: "mux") { options, context in
+            let over = try options.decode(MuxOptions.self).over
+            do {
+                return MuxCarrier(over: try context.carrier(over), executor: context.executor, time: context.time)
+            } catch let error as RegistryError {
+                throw options.invalid("over", error.description)
+            }
         }
     }
 
@@ -40,6 +72,16 @@ public enum StandardRegistry {
         try registry.register(racePolicy: "ordered") { _, _ in OrderedRacePolicy() }
         try registry.register(demotionPolicy: "day") { _, _ in DayDemotionPolicy() }
         try registry.register(demotionPolicy: "none") { _, _ in NoDemotionPolicy() }
+    }
+}
+
+/// The options of `mux`.
+private struct MuxOptions: Decodable {
+    /// The carrier that gets streams.
+    var over: String
+
+    private enum CodingKeys: String, CodingKey, CaseIterable {
+        case over
     }
 }
 

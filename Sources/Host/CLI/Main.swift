@@ -5,7 +5,9 @@ internal import TransportHost
 @main
 struct Main {
     /// Every verb, in the order of the help.
-    static var verbs: [any Verb.Type] { [CheckVerb.self] }
+    static var verbs: [any Verb.Type] {
+        [RunVerb.self, CheckVerb.self, PipeVerb.self, ForwardVerb.self, EchoVerb.self]
+    }
 
     static func main() async {
         // A reader that goes away must not end the program (B26); writes then fail instead.

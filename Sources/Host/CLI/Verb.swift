@@ -28,7 +28,11 @@ struct Flag {
     /// What it does.
     let help: String
 
-    init(_ name: String, _ value: String? = nil, isRepeatable: Bool = false, _ help: String) {
+    init(_ name: String, _ help: String) {
+        self.init(name, nil, help)
+    }
+
+    init(_ name: String, _ value: String?, isRepeatable: Bool = false, _ help: String) {
         self.name = name
         self.value = value
         self.isRepeatable = isRepeatable

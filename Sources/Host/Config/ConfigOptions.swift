@@ -7,6 +7,12 @@ struct ConfigOptions: OptionsSource {
     /// Keys of the same mapping that are the host's own, such as `kind`; they are none of the plug-in's.
     let hostKeys: [String]
 
+    /// The options of a plug-in that is given none.
+    static var none: ConfigOptions {
+        let nothing = ConfigNode(value: .mapping([]), place: SourcePlace(file: "no options"), path: "")
+        return ConfigOptions(nothing, hostKeys: [])
+    }
+
     init(_ node: ConfigNode, hostKeys: [String]) {
         self.node = node
         self.hostKeys = hostKeys

@@ -1,8 +1,10 @@
 internal import TransportKit
 
 /// A URL that is dialled, as an option.
-struct DialledURL: Decodable {
+struct DialledURL: Decodable, Sendable {
     let url: ServiceURL
+
+    init(_ url: ServiceURL) { self.url = url }
 
     init(from decoder: any Decoder) throws {
         url = try ServiceURL(try decoder.singleValueContainer().decode(String.self))
@@ -13,8 +15,10 @@ struct DialledURL: Decodable {
 }
 
 /// The hash of a certificate or public key, as an option.
-struct Pin: Decodable {
+struct Pin: Decodable, Sendable {
     let hash: PublicKeyHash
+
+    init(_ hash: PublicKeyHash) { self.hash = hash }
 
     struct Invalid: Error, CustomStringConvertible {
         let description = "must be sha256: and 64 hexadecimal digits, the hash of a certificate or of its public key"
@@ -27,8 +31,10 @@ struct Pin: Decodable {
 }
 
 /// One value, or a list of them.
-struct OneOrMore<Element: Decodable>: Decodable {
+struct OneOrMore<Element: Decodable & Sendable>: Decodable, Sendable {
     let elements: [Element]
+
+    init(_ elements: [Element]) { self.elements = elements }
 
     init(from decoder: any Decoder) throws {
         if let decoder = decoder as? ConfigDecoder, case .list = decoder.node.value {
@@ -40,7 +46,7 @@ struct OneOrMore<Element: Decodable>: Decodable {
 }
 
 /// Bounds of sockets, as an option; what is left out stays as it is.
-struct LimitsOptions: Decodable {
+struct LimitsOptions: Decodable, Sendable {
     var maxMessageBytes: UInt32?
     var maxStreams: UInt16?
     var maxConnections: UInt32?
@@ -61,7 +67,7 @@ struct LimitsOptions: Decodable {
 }
 
 /// How a path is kept alive, as an option; `interval: 0s` switches the pings off.
-struct KeepaliveOptions: Decodable {
+struct KeepaliveOptions: Decodable, Sendable {
     var interval: Duration?
     var idleTimeout: Duration?
 
@@ -76,9 +82,9 @@ struct KeepaliveOptions: Decodable {
 }
 
 /// How a service proves who it is, as options of a carrier.
-struct ClientTLSOptions: Decodable {
+struct ClientTLSOptions: Decodable, Sendable {
     /// `system`, a file, or a file that may appear later.
-    enum Trust: Decodable {
+    enum Trust: Decodable, Sendable {
         case system
         case file(String, isOptional: Bool)
 

@@ -1,3 +1,5 @@
+internal import TransportKit
+
 /// Words for messages to people.
 package enum Words {
     /// `a, b and c`.
@@ -41,5 +43,13 @@ extension Words {
     package static func printable(_ text: String) -> String {
         let cut = text.unicodeScalars.prefix(200)
         return String(String.UnicodeScalarView(cut.map { $0.properties.generalCategory == .control ? "\u{fffd}" : $0 }))
+    }
+}
+
+extension Words {
+    /// A duration in milliseconds with one decimal, such as `4.7 ms`.
+    package static func milliseconds(_ duration: Duration) -> String {
+        let tenths = Int((duration.inMilliseconds * 10).rounded())
+        return "\(tenths / 10).\(abs(tenths % 10)) ms"
     }
 }

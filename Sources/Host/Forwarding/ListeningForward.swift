@@ -1,4 +1,3 @@
-internal import Synchronization
 internal import TransportIO
 internal import TransportKit
 
@@ -26,7 +25,7 @@ final class ListeningForward: Sendable {
     private let time: any TimeSource
     private let log: Log
     private let limiter: LogLimiter
-    private let active = Atomic(0)
+    private let activity: Activity
 
     /// How long the other end may take to answer whether it has connected.
     private static let answerTimeout = Duration.seconds(30)
@@ -34,29 +33,25 @@ final class ListeningForward: Sendable {
     /// Makes a forward over a listener that is bound.
     init(
         name: String, listener: TCPListener, to: TCPEndpoint, patience: Duration, sessions: any SessionSource,
-        time: any TimeSource, log: Log
+        activity: Activity, time: any TimeSource, log: Log
     ) {
         self.name = name
         self.listener = listener
         self.to = to
         self.patience = patience
         self.sessions = sessions
+        self.activity = activity
         self.time = time
         self.log = log
         limiter = LogLimiter(time: time)
     }
 
-    /// How many connections are open.
-    var activeCount: Int { active.load(ordering: .relaxed) }
-
     /// Forwards until ``stopAccepting()`` and the last connection's end; cancelling the task resets what is open.
     func run() async {
         await withDiscardingTaskGroup { connections in
             while let connection = try? await listener.accept() {
-                active.add(1, ordering: .relaxed)
                 connections.addTask { [self] in
-                    await forward(connection)
-                    active.subtract(1, ordering: .relaxed)
+                    await activity.during { await forward(connection) }
                 }
             }
         }

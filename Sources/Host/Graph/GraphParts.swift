@@ -78,13 +78,13 @@ final class GraphParts: Sendable {
             guard registry.names.racePolicies.contains(name) else {
                 throw RegistryError(Self.unknown(name, kind: "race policy", among: registry.names.racePolicies))
             }
-            return try registry.makeRacePolicy(name, options: FixedOptions(0), context: outer)
+            return try registry.makeRacePolicy(name, options: ConfigOptions.none, context: outer)
         }
         context.demotionPolicy = { name in
             guard registry.names.demotionPolicies.contains(name) else {
                 throw RegistryError(Self.unknown(name, kind: "demotion policy", among: registry.names.demotionPolicies))
             }
-            return try registry.makeDemotionPolicy(name, options: FixedOptions(0), context: outer)
+            return try registry.makeDemotionPolicy(name, options: ConfigOptions.none, context: outer)
         }
         context.path = { name in configuration.path(name) }
         return context

@@ -1,3 +1,5 @@
+internal import TransportKit
+
 /// A config file that has been read: a tree of values with places. Nothing is made of it yet.
 public struct HostConfiguration: Sendable {
     /// The folder at which relative file names start.
@@ -21,6 +23,12 @@ public struct HostConfiguration: Sendable {
     public init(text: String, name: String = "config", folder: String = ".") throws(ConfigErrors) {
         root = try ConfigFile.parse(Array(text.utf8), file: name)
         self.folder = folder
+    }
+
+    /// The level of the log, also where the rest of the file is not in order.
+    var logLevel: LogLevel {
+        guard case .scalar(let name, _)? = root["log"]?["level"]?.value else { return .info }
+        return LogLevel.allCases.first { "\($0)" == name } ?? .info
     }
 
     /// A file that the config names, as a path that can be opened.

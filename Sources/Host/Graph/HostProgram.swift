@@ -19,13 +19,40 @@ public enum HostProgram {
         }
     }
 
+    /// Runs what a config file asks for until SIGTERM or SIGINT, whose second one ends the process at once.
+    ///
+    /// - Parameters:
+    ///   - ready: called once, when every address is bound.
+    /// - Throws: ``ConfigErrors`` for what is wrong with the file, else why an address could not be bound.
+    public static func run(
+        configFile path: String, extending: @escaping Extension = { _, _ in }, ready: @escaping @Sendable () -> Void
+    ) async throws {
+        try await run(HostConfiguration(file: path), extending: extending) { _ in ready() }
+    }
+
+    package static func run(
+        _ configuration: HostConfiguration, allowsAnyPort: Bool = false,
+        extending: @escaping Extension = { _, _ in }, ready: @escaping @Sendable (HostRunner.Bound) -> Void
+    ) async throws {
+        try await withLoop { loop in
+            let log = Log(level: configuration.logLevel, sink: StandardErrorLog())
+            let graph = try graph(
+                configuration, loop: loop, log: log, allowsAnyPort: allowsAnyPort, extending: extending)
+            let runner = HostRunner(graph, loop: loop, log: log)
+            let signals = StopSignals { runner.beginGracefulShutdown() }
+            defer { withExtendedLifetime(signals) {} }
+            try await runner.run(whenBound: ready)
+        }
+    }
+
     static func graph(
-        _ configuration: HostConfiguration, loop: EventLoop, log: Log, extending: Extension
+        _ configuration: HostConfiguration, loop: EventLoop, log: Log, allowsAnyPort: Bool = false,
+        extending: Extension
     ) throws -> HostGraph {
         var registry = try StandardRegistry.make(loop: loop)
         try extending(&registry, loop)
         let context = BuildContext(executor: loop, time: loop, log: log)
-        return try HostGraph(configuration, registry: registry, context: context)
+        return try HostGraph(configuration, registry: registry, context: context, allowsAnyPort: allowsAnyPort)
     }
 
     /// Runs `body` on a loop of its own.

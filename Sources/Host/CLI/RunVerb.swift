@@ -1,0 +1,22 @@
+internal import TransportHost
+
+/// `run`: runs a config file.
+enum RunVerb: Verb {
+    static let name = "run"
+    static let usage = "CONFIG"
+    static let summary = "Runs the listeners and forwards of a config file"
+    static let details = """
+        Prints `ready` on standard output once everything is bound; the log goes to standard error. A network that is
+        down ends nothing: forwards stay bound, and connections on them wait for a while and are then reset.
+
+        SIGTERM or SIGINT stops it: nothing new is accepted, transfers go on until they end or `grace` is over, peers
+        are told 1001, and the exit code is 0. A second signal ends it at once, with 1.
+        """
+    static let operands = 1...1
+    static let flags: [Flag] = []
+
+    static func run(_ arguments: Arguments) async throws -> Int32 {
+        try await HostProgram.run(configFile: arguments.operands[0]) { Console.say("ready") }
+        return ExitCode.done
+    }
+}

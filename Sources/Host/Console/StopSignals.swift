@@ -1,0 +1,38 @@
+internal import Dispatch
+internal import Glibc
+
+/// Hears SIGTERM and SIGINT: the first asks the program to stop, the second ends it at once (B24).
+package final class StopSignals: Sendable {
+    // Sendable is sound: the array is not written after it was made, and a source may be cancelled from any thread.
+    private nonisolated(unsafe) let sources: [any DispatchSourceSignal]
+
+    /// Starts to listen; `stop` is called once, on a thread of its own.
+    package init(_ stop: @escaping @Sendable () -> Void) {
+        let queue = DispatchQueue(label: "transportkit.signals")
+        let seen = Seen()
+        unsafe sources = [SIGTERM, SIGINT].map { number in
+            // Dispatch sees the signal whatever its disposition is; ignoring it keeps the default from ending the process.
+            signal(number, SIG_IGN)
+            let source = DispatchSource.makeSignalSource(signal: number, queue: queue)
+            source.setEventHandler {
+                guard seen.isFirst else {
+                    Console.complain("transportkit: asked twice to stop, stopping at once")
+                    _exit(1)
+                }
+                seen.isFirst = false
+                stop()
+            }
+            source.activate()
+            return source
+        }
+    }
+
+    deinit {
+        for source in unsafe sources { source.cancel() }
+    }
+
+    /// Sendable is sound: it is touched on the one serial queue alone.
+    private final class Seen: @unchecked Sendable {
+        var isFirst = true
+    }
+}

@@ -1,0 +1,231 @@
+internal import Synchronization
+public import TransportIO
+public import TransportKit
+
+/// Runs what a graph describes: binds it, serves it, and lets it finish when it is asked to stop.
+public final class HostRunner: Sendable {
+    /// What is bound.
+    public struct Bound: Sendable {
+        /// The addresses of the listeners by name.
+        public var listeners: [String: Endpoint]
+        /// The pins of the certificates of the listeners by name.
+        public var pins: [String: PublicKeyHash]
+        /// The addresses of the forwards, in the order of the file; nil for an optional one whose port is taken.
+        public var forwards: [SocketAddress?]
+    }
+
+    private let graph: HostGraph
+    private let loop: EventLoop
+    private let log: Log
+    private let stop = Signal()
+    private let isStopping = Atomic(false)
+    private let activity = Activity()
+
+    /// How long an optional forward whose port was taken waits before it tries again.
+    private static let retryInterval = Duration.seconds(5)
+    /// How long sessions may take to say goodbye once the grace time is over.
+    private static let farewell = Duration.seconds(2)
+
+    /// Prepares to run a graph on a loop; binds nothing.
+    public init(_ graph: HostGraph, loop: EventLoop, log: Log = Log()) {
+        self.graph = graph
+        self.loop = loop
+        self.log = log.named("host")
+    }
+
+    /// Asks the host to stop: nothing new is accepted, transfers go on until they end or the grace time is over, sessions
+    /// are closed with 1001, and `run` returns. Any thread may call it.
+    public func beginGracefulShutdown() {
+        isStopping.store(true, ordering: .releasing)
+        stop.signal()
+    }
+
+    /// Binds everything, then runs until ``beginGracefulShutdown()`` or until the task is cancelled. A network that is
+    /// down ends nothing (B25).
+    ///
+    /// Call it from a task of the loop.
+    ///
+    /// - Parameter whenBound: called once, when every address is bound.
+    /// - Throws: why an address could not be bound; nothing is left bound then.
+    public func run(whenBound: @Sendable (Bound) -> Void) async throws(TransportError) {
+        let listeners = try await bindListeners()
+        let links = makeLinks()
+        let forwards: [ListeningForward?]
+        do {
+            forwards = try await bindForwards(links)
+        } catch {
+            for listener in listeners { await listener.drain() }
+            throw error
+        }
+        announce(listeners, forwards)
+        whenBound(
+            Bound(
+                listeners: Dictionary(uniqueKeysWithValues: listeners.map { ($0.plan.name, $0.endpoint) }),
+                pins: listeners.reduce(into: [:]) { $0[$1.plan.name] = $1.pin },
+                forwards: forwards.map { $0?.localAddress }))
+
+        await withDiscardingTaskGroup { group in
+            for listener in listeners { group.addTask { await listener.run() } }
+            for link in links.values { group.addTask { await link.run() } }
+            let late = RunningForwards(forwards.compactMap(\.self))
+            for forward in late.all { group.addTask { await forward.run() } }
+            for (plan, forward) in zip(graph.forwards, forwards) where forward == nil {
+                guard let link = links[plan.carrier] else { continue }
+                group.addTask { [self] in await retry(plan, link, into: late) }
+            }
+            let wasAsked = await stop.wait()
+            await drain(listeners, late, grace: wasAsked ? graph.grace : .zero)
+            group.cancelAll()
+        }
+        for carrier in graph.carriers.values { await carrier.close(.goingAway, reason: "the host is stopping") }
+    }
+
+    // MARK: - Binding
+
+    private func bindListeners() async throws(TransportError) -> [BoundListener] {
+        var bound: [BoundListener] = []
+        for plan in graph.listeners {
+            do {
+                bound.append(try await BoundListener.bind(plan, activity: activity, log: log))
+            } catch {
+                for listener in bound { await listener.drain() }
+                throw TransportError(
+                    error.code, "the listener '\(plan.name)' cannot start: \(error.message)", number: error.number)
+            }
+        }
+        return bound
+    }
+
+    private func makeLinks() -> [String: CarrierLink] {
+        graph.forwards.reduce(into: [:]) { links, plan in
+            guard links[plan.carrier] == nil, let carrier = graph.carriers[plan.carrier] else { return }
+            links[plan.carrier] = CarrierLink(carrier, name: plan.carrier, time: loop, log: log)
+        }
+    }
+
+    private func bindForwards(_ links: [String: CarrierLink]) async throws(TransportError) -> [ListeningForward?] {
+        var bound: [ListeningForward?] = []
+        for plan in graph.forwards {
+            guard let link = links[plan.carrier] else { continue }
+            do {
+                bound.append(try await bind(plan, link))
+            } catch {
+                guard plan.isOptional else {
+                    for forward in bound { await forward?.stopAccepting() }
+                    throw error
+                }
+                log.warning("\(error.message); it is optional, and is tried again every \(Self.retryInterval)")
+                bound.append(nil)
+            }
+        }
+        return bound
+    }
+
+    private func bind(_ plan: ForwardPlan, _ link: CarrierLink) async throws(TransportError) -> ListeningForward {
+        do throws(TransportError) {
+            let addresses = try await Resolver.addresses(of: plan.listen.host, port: plan.listen.port)
+            guard let address = addresses.first else {
+                throw TransportError(.nameNotFound, "\(plan.listen.host) has no address")
+            }
+            let listener = try await TCPListener.bind(address, loop: loop, log: log)
+            return ListeningForward(
+                name: "forward \(listener.localAddress)", listener: listener, to: plan.to, patience: plan.patience,
+                sessions: link, activity: activity, time: loop, log: log)
+        } catch {
+            var message = "the forward at \(plan.listen) cannot start: \(error.message)"
+            if error.code == .addressInUse, let holder = PortHolder.describe(.tcp, port: plan.listen.port) {
+                message += ", \(holder)"
+            }
+            throw TransportError(error.code, message, number: error.number)
+        }
+    }
+
+    private func retry(_ plan: ForwardPlan, _ link: CarrierLink, into running: RunningForwards) async {
+        while true {
+            do {
+                try await loop.sleep(for: Self.retryInterval)
+            } catch {
+                return
+            }
+            guard !isStopping.load(ordering: .acquiring) else { return }
+            guard let forward = try? await bind(plan, link) else { continue }
+            log.info("\(forward.name) → \(plan.to) is bound now")
+            guard running.add(forward) else {
+                await forward.stopAccepting()
+                return
+            }
+            return await forward.run()
+        }
+    }
+
+    private func announce(_ listeners: [BoundListener], _ forwards: [ListeningForward?]) {
+        for listener in listeners {
+            let transports = Words.list(listener.plan.transports.map(\.name.displayName))
+            let pin = listener.pin.map { ", pin \($0)" } ?? ""
+            log.info("listener \(listener.plan.name): \(listener.endpoint) over \(transports)\(pin)")
+        }
+        for (plan, forward) in zip(graph.forwards, forwards) {
+            guard let forward else { continue }
+            log.info("\(forward.name) → \(plan.to) through \(plan.carrier)")
+        }
+    }
+
+    // MARK: - Stopping
+
+    private func drain(_ listeners: [BoundListener], _ forwards: RunningForwards, grace: Duration) async {
+        isStopping.store(true, ordering: .releasing)
+        let services = graph.listeners.flatMap { $0.routes.values.compactMap { $0 as? any GracefulService } }
+        log.info("stopping: \(activity.count) sessions and transfers under way, \(grace) of grace")
+        // A cancelled task could wait for nothing any more, and there are goodbyes to be said.
+        await Task { [activity, loop] in
+            await withDiscardingTaskGroup { group in
+                for listener in listeners { group.addTask { await listener.drain() } }
+                for forward in forwards.stop() { group.addTask { await forward.stopAccepting() } }
+                for service in services { service.beginGracefulShutdown() }
+            }
+            await Self.waitUntilIdle(activity, for: grace, loop)
+            guard activity.count > 0 else { return }
+            try? await Deadline.run(Self.farewell, time: loop) {
+                for listener in listeners { await listener.closeSessions() }
+            }
+        }.value
+    }
+
+    private static func waitUntilIdle(_ activity: Activity, for limit: Duration, _ time: any TimeSource) async {
+        guard limit > .zero else { return }
+        try? await Deadline.run(limit, time: time) { await activity.waitUntilIdle() }
+    }
+}
+
+/// The forwards that are bound, including those that were bound late.
+private final class RunningForwards: Sendable {
+    private struct State {
+        var forwards: [ListeningForward]
+        var isStopped = false
+    }
+
+    private let state: Mutex<State>
+
+    init(_ forwards: [ListeningForward]) {
+        state = Mutex(State(forwards: forwards))
+    }
+
+    var all: [ListeningForward] { state.withLock { $0.forwards } }
+
+    /// Adds one, unless the host is stopping.
+    func add(_ forward: ListeningForward) -> Bool {
+        state.withLock { state in
+            guard !state.isStopped else { return false }
+            state.forwards.append(forward)
+            return true
+        }
+    }
+
+    /// All of them; none is added any more.
+    func stop() -> [ListeningForward] {
+        state.withLock { state in
+            state.isStopped = true
+            return state.forwards
+        }
+    }
+}
