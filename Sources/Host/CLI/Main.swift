@@ -6,7 +6,7 @@ internal import TransportHost
 struct Main {
     /// Every verb, in the order of the help.
     static var verbs: [any Verb.Type] {
-        [RunVerb.self, CheckVerb.self, PipeVerb.self, ForwardVerb.self, EchoVerb.self]
+        [DemoVerb.self, RunVerb.self, CheckVerb.self, PipeVerb.self, ForwardVerb.self, EchoVerb.self]
     }
 
     static func main() async {
