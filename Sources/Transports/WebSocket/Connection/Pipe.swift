@@ -154,7 +154,7 @@ protocol PipeOwner: AnyObject {
     private func flush() {
         guard socket != nil, writeFailure == nil else { return }
         switch security {
-        case .plain: send(&output)
+        case .plain: sendOutput()
         case .handshaking: return
         case .secured(let stream): encryptAndSend(stream)
         }
@@ -168,7 +168,7 @@ protocol PipeOwner: AnyObject {
 
     private func encryptAndSend(_ stream: TLSStream) {
         while writeFailure == nil {
-            send(&ciphertext)
+            sendCiphertext()
             guard ciphertext.isEmpty, !output.isEmpty else { return }
             do throws(TransportError) {
                 let part = output.prefix(Self.encryptAhead)
@@ -185,17 +185,27 @@ protocol PipeOwner: AnyObject {
     private func sendCiphertext(of stream: TLSStream) {
         guard stream.hasOutput else { return }
         ciphertext.append(contentsOf: stream.takeOutput())
-        send(&ciphertext)
+        sendCiphertext()
     }
 
-    private func send(_ bytes: inout Bytes) {
-        guard !bytes.isEmpty, let socket else { return }
+    private func sendOutput() {
+        if let socket, let error = Self.send(&output, over: socket) { failWriting(error) }
+    }
+
+    private func sendCiphertext() {
+        if let socket, let error = Self.send(&ciphertext, over: socket) { failWriting(error) }
+    }
+
+    /// Without `self`, so that a failure is dealt with once the buffer is no longer being changed.
+    private static func send(_ bytes: inout Bytes, over socket: TCPSocket) -> TransportError? {
+        guard !bytes.isEmpty else { return nil }
         switch unsafe bytes.withUnsafeBytes({ unsafe socket.write($0) }) {
         case .written(let count) where count == bytes.count: bytes.removeAll()
         case .written(let count): bytes.removeFirst(count)
         case .wouldBlock: break
-        case .failed(let error): failWriting(error)
+        case .failed(let error): return error
         }
+        return nil
     }
 
     private func failWriting(_ error: TransportError) {
