@@ -9,7 +9,8 @@ struct Command: Sendable {
 
 @main
 struct Bench {
-    static let commands: [Command] = LoopPingPong.commands + RawSockets.commands
+    static let commands: [Command] =
+        LoopPingPong.commands + RawSockets.commands + WireServer.commands + WireClients.commands
 
     static func main() async {
         signal(SIGPIPE, SIG_IGN)

@@ -106,12 +106,19 @@ def measure(command: list[str]) -> float:
 
 
 def serve(stack: ExitStack, work: pathlib.Path, *, plain: bool = False, pinned: bool = False) -> tuple[int, list[str]]:
-    """Our listener with the routes /echo, /sink, /source and /forward; returns its port and the client's flags."""
+    """Our listener with the routes /echo and /source; returns its port and the client's flags."""
+    return serve_process(stack, work, plain=plain, pinned=pinned)[:2]
+
+
+def serve_process(
+    stack: ExitStack, work: pathlib.Path, *, plain: bool = False, pinned: bool = False
+) -> tuple[int, list[str], int]:
+    """The same, and its process id."""
     port = free_port()
     scheme = "ws" if plain else "wss"
     command = [BENCH, "serve", f"{scheme}://127.0.0.1:{port}", "--state", str(work)]
-    stack.enter_context(running((ONE_CORE if pinned else []) + command, ready="ready"))
-    return port, [] if plain else ["--trust", str(work / "certificate.pem")]
+    process = stack.enter_context(running((ONE_CORE if pinned else []) + command, ready="ready"))
+    return port, [] if plain else ["--trust", str(work / "certificate.pem")], process.pid
 
 
 # --- rows -------------------------------------------------------------------------------------------------------------
@@ -131,7 +138,7 @@ def ws_ping(stack: ExitStack, work: pathlib.Path):
     raw = free_port()
     stack.enter_context(running(ONE_CORE + [BENCH, "raw-echo", "tcp", str(raw)], ready="ready"))
     url = f"ws://127.0.0.1:{port}/echo"
-    ours = ONE_CORE + [BENCH, "ping", url, *flags, "--transport", "websocket"]
+    ours = ONE_CORE + [BENCH, "ping", url, *flags, "--transport", "websocket-plain"]
     return lambda: measure(ours), lambda: measure(ONE_CORE + [BENCH, "raw-ping", "tcp", str(raw)])
 
 
@@ -148,7 +155,7 @@ def ws_echo(size: int, tls: bool):
 
         def load(to: int) -> list[str]:
             return [
-                BENCH, "load", f"{scheme}://127.0.0.1:{to}/echo", *flags, "--transport", "websocket",
+                BENCH, "load", f"{scheme}://127.0.0.1:{to}/echo", *flags, "--transport", "websocket-plain",
                 "--size", str(size), "--in-flight", "64",
             ]  # fmt: skip
 
@@ -198,20 +205,44 @@ def stunnel_pair(stack: ExitStack, work: pathlib.Path, source: int) -> int:
     return outer
 
 
+def forward_entry(stack: ExitStack, work: pathlib.Path, transport: str, source: int) -> int:
+    """The program itself, with a config file at either end; returns the port that leads to `source`."""
+    port, entry = free_port(), free_port()
+    (work / "server.yaml").write_text(
+        f"""
+        listeners:
+          public:
+            url: "wss://127.0.0.1:{port}"
+            tls: {{ selfSigned: ["127.0.0.1"], directory: . }}
+            routes: {{ /forward: {{ service: forward, allow: ["tcp://127.0.0.1:{source}"] }} }}
+        """
+    )
+    (work / "client.yaml").write_text(
+        f"""
+        carriers:
+          main:
+            kind: direct
+            url: "wss://127.0.0.1:{port}/forward"
+            transports: [{transport}]
+            tls: {{ trust: {{ file: certificate.pem }} }}
+        forwards:
+          - {{ listen: "tcp://127.0.0.1:{entry}", carrier: main, to: "tcp://127.0.0.1:{source}" }}
+        """
+    )
+    for name in ("server", "client"):
+        stack.enter_context(running([str(BUILD / "transportkit"), "run", str(work / f"{name}.yaml")], ready="ready"))
+    measure([BENCH, "raw-get", "--bytes", "1", str(entry)])  # the carrier is open from here on
+    return entry
+
+
 def forward(transport: str):
     def prepare(stack: ExitStack, work: pathlib.Path):
-        port, flags = serve(stack, work)
         source = free_port()
         stack.enter_context(running([BENCH, "raw-source", str(source)], ready="ready"))
-        entry = free_port()
-        stack.enter_context(
-            running(
-                [BENCH, "forward", f"wss://127.0.0.1:{port}/forward", *flags, "--transport", transport,
-                 "--listen", str(entry), "--to", str(source)],
-                ready="ready",
-            )  # fmt: skip
-        )
-        other = stunnel_pair(stack, work, source)
+        entry = forward_entry(stack, work, transport, source)
+        (work / "pair").mkdir()
+        subprocess.run(["cp", work / "certificate.pem", work / "key.pem", work / "pair"], check=True)
+        other = stunnel_pair(stack, work / "pair", source)
         get = [BENCH, "raw-get", "--bytes", "800000000"]
         return lambda: measure(get + [str(entry)]), lambda: measure(get + [str(other)])
 
@@ -220,14 +251,9 @@ def forward(transport: str):
 
 def forward_connect(stack: ExitStack, work: pathlib.Path):
     ssh, sshd, keygen = needs("ssh", "openssh-client"), needs("sshd", "openssh-server"), needs("ssh-keygen", "openssh-client")
-    port, flags = serve(stack, work)
     source = free_port()
     stack.enter_context(running([BENCH, "raw-source", str(source)], ready="ready"))
-    entry = free_port()
-    stack.enter_context(
-        running([BENCH, "forward", f"wss://127.0.0.1:{port}/forward", *flags, "--transport", "quic",
-                 "--listen", str(entry), "--to", str(source)], ready="ready")  # fmt: skip
-    )
+    entry = forward_entry(stack, work, "quic", source)
     for name in ("host", "user"):
         subprocess.run([keygen, "-q", "-t", "ed25519", "-N", "", "-f", str(work / name)], check=True)
     shutil.copy(work / "user.pub", work / "authorized")
@@ -250,10 +276,12 @@ def forward_connect(stack: ExitStack, work: pathlib.Path):
 
 def idle(transport: str):
     def prepare(stack: ExitStack, work: pathlib.Path):
-        port, flags = serve(stack, work)
+        port, flags, pid = serve_process(stack, work)
         url = f"wss://127.0.0.1:{port}/echo"
         # A number of its own: resident KiB the listener grew by, per connection.
-        return lambda: measure([BENCH, "idle", url, *flags, "--transport", transport, "--count", "1000"]), None
+        return lambda: measure(
+            [BENCH, "idle", url, *flags, "--transport", transport, "--server", str(pid), "--count", "1000"]
+        ), None
 
     return prepare
 
