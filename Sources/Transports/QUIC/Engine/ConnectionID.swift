@@ -24,6 +24,25 @@ struct ConnectionID: Hashable, Sendable {
         }
     }
 
+    /// The form that the library takes.
+    var library: tk_quic_id {
+        var id = tk_quic_id()
+        id.count = count
+        unsafe withUnsafeMutableBytes(of: &id.bytes) { room in
+            for index in 0..<Int(count) {
+                // Each part holds its bytes at its low end, the last of them lowest.
+                let (part, start, width): (UInt64, Int, Int) =
+                    switch index {
+                    case 0..<8: (first, 0, min(Int(count), 8))
+                    case 8..<16: (second, 8, min(Int(count) - 8, 8))
+                    default: (UInt64(third), 16, Int(count) - 16)
+                    }
+                unsafe room[index] = UInt8(truncatingIfNeeded: part >> UInt64((width - 1 - (index - start)) * 8))
+            }
+        }
+        return id
+    }
+
     /// Makes an id from the library's.
     init(_ id: tk_quic_id) {
         let count = min(Int(id.count), 20)

@@ -93,6 +93,18 @@ struct OutboundQueue {
         return (count, total, index >= chunks.count)
     }
 
+    /// A copy of what ``fill(_:)`` would point at, for tests.
+    var nextBytes: Bytes {
+        var bytes = Bytes()
+        unsafe withUnsafeTemporaryAllocation(of: ngtcp2_vec.self, capacity: 16) { vectors in
+            for index in unsafe 0..<fill(vectors).count {
+                unsafe bytes.append(
+                    contentsOf: UnsafeRawBufferPointer(start: vectors[index].base, count: vectors[index].len))
+            }
+        }
+        return bytes
+    }
+
     /// The library has taken `count` bytes, and the end of the stream too if `withEnd`.
     mutating func sent(_ count: Int, withEnd: Bool) {
         sentOffset += UInt64(count)

@@ -115,6 +115,11 @@ final class QUICConnection {
             settings, sink: sink, tls: tls, local: local, remote: remote, firstPacket: firstPacket)
     }
 
+    /// Whether a datagram begins a connection.
+    static func canBegin(with datagram: UnsafeRawBufferPointer) -> Bool {
+        unsafe tk_quic_is_first_packet(datagram.baseAddress?.assumingMemoryBound(to: UInt8.self), datagram.count) != 0
+    }
+
     private static func settings(_ limits: Limits, _ keepalive: Keepalive, now: Instant) -> tk_quic_settings {
         var settings = tk_quic_settings()
         settings.now = now.nanoseconds
@@ -148,6 +153,8 @@ final class QUICConnection {
         case .gone, .draining: return
         case .handshaking, .open, .lingering, .closing: break
         }
+        // The library takes an empty datagram, which anybody can send, for a mistake of this end's.
+        guard unsafe !datagram.isEmpty else { return }
         hasReceived = true
         let status = unsafe library.receive(datagram, from: remote, to: local, ecn: ecn, now: now)
         if status != 0 {

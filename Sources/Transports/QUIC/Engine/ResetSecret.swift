@@ -25,11 +25,11 @@ struct ResetSecret: Sendable {
     }
 
     /// Writes the packet that resets the connection to which `datagram` was sent; nil where it is too short to answer.
-    func reset(for destination: tk_quic_id, answering datagramBytes: Int) -> Bytes? {
+    func reset(for destination: ConnectionID, answering datagramBytes: Int) -> Bytes? {
         // Shorter than what it answers, so that two ends never answer each other for ever (RFC 9000 §10.3.3).
         let count = min(datagramBytes - 1, 43)
         guard count >= 22 else { return nil }
-        var destination = destination
+        var destination = destination.library
         var size: Int64 = -1
         let packet = unsafe Bytes(unsafeUninitializedCapacity: count) { room in
             size = unsafe tk_quic_write_stateless_reset(

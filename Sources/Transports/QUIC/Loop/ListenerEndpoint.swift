@@ -88,10 +88,9 @@ final class ListenerEndpoint {
     // MARK: - Connections
 
     private func accept(_ datagram: UnsafeRawBufferPointer, _ remote: SocketAddress, _ local: SocketAddress) -> Entry? {
-        let isFirst = unsafe tk_quic_is_first_packet(
-            datagram.baseAddress?.assumingMemoryBound(to: UInt8.self), datagram.count)
-        guard isFirst != 0 else { return nil }
+        guard unsafe QUICConnection.canBegin(with: datagram) else { return nil }
         guard !isClosed, entries.count < options.limits.maxConnections else {
+            // A closed listener lives on for its sockets, and says at once that nobody answers here.
             if !isClosed {
                 log.warning("QUIC from \(remote) is refused: limits.maxConnections is \(options.limits.maxConnections)")
             }
@@ -257,7 +256,7 @@ final class ListenerEndpoint {
                 room.bytes.baseAddress?.assumingMemoryBound(to: UInt8.self), 1200, &destination, &source)
             answer(size, remote, local)
         } else if status == 0, version == 0, answers.take(loop.now()),
-            let packet = resetSecret.reset(for: destination, answering: datagram.count)
+            let packet = resetSecret.reset(for: ConnectionID(destination), answering: datagram.count)
         {
             _ = unsafe packet.withUnsafeBytes {
                 unsafe socket.send($0, segmentBytes: $0.count, to: remote, from: local)

@@ -1,0 +1,205 @@
+import Foundation
+import TransportKit
+import TransportKitTesting
+import TransportTLS
+
+@testable import QUICTransport
+
+/// Two connections and the link between them, in simulated time.
+final class EnginePair {
+    /// What the link does to datagrams.
+    struct Link {
+        var delay = Duration.milliseconds(10)
+        /// How much later a datagram may come at random; more than the gap between two reorders them.
+        var jitter = Duration.zero
+        /// The share of datagrams that are lost, in percent.
+        var lossPercent = 0
+        var isCut = false
+    }
+
+    private struct Flight {
+        let due: Instant
+        let number: Int
+        let toServer: Bool
+        let bytes: Bytes
+    }
+
+    static let clientAddress = SocketAddress.loopback(port: 1111)
+    static let serverAddress = SocketAddress.loopback(port: 4433)
+
+    private(set) var now = Instant(nanoseconds: 1_000_000_000)
+    var link: Link
+    let client: QUICConnection
+    private(set) var server: QUICConnection?
+    let seen = Owner()
+    private let serverCredentials: TLSServerCredentials
+    private let serverLimits: Limits
+    private let keepalive: Keepalive
+    private let serverProtocols: [String]
+    private var random: SeededGenerator
+    private var flights: [Flight] = []
+    private var sent = 0
+    private var wasDropped = false
+    private let room = PacketRoom()
+    let resetSecret = ResetSecret(key: Bytes("a key"))
+    /// Whether a damaged copy of every datagram arrives before it.
+    var flipsBits = false
+    /// Bytes that arrived at either end.
+    private(set) var delivered = 0
+
+    /// Plays the listener's part: it keeps what it is told.
+    final class Owner: QUICConnectionOwner {
+        var targets: [Target] = []
+        var ends: [Close] = []
+
+        func connectionWantsToSend(_ connection: QUICConnection) {}
+        func connectionHandshakeDone(_ connection: QUICConnection) {}
+        func connection(_ connection: QUICConnection, asksFor target: Target) { targets.append(target) }
+        func connectionEnded(_ connection: QUICConnection, with close: Close) { ends.append(close) }
+    }
+
+    static let files = Result {
+        let folder = FileManager.default.temporaryDirectory.appending(path: "quic-engine-\(getpid())")
+        return try SelfSignedCertificate.makeIfMissing(names: ["127.0.0.1"], directory: folder.path)
+    }
+
+    init(
+        link: Link = Link(), seed: UInt64 = 1, limits: Limits = Limits(), serverLimits: Limits? = nil,
+        keepalive: Keepalive = Keepalive(interval: nil), serverProtocols: [String] = [WireNames.alpnPeer],
+        security: ClientSecurity? = nil
+    ) throws {
+        let files = try Self.files.get()
+        self.link = link
+        self.keepalive = keepalive
+        self.serverProtocols = serverProtocols
+        random = SeededGenerator(seed: seed)
+        self.serverLimits = serverLimits ?? limits
+        serverCredentials = try TLSServerCredentials(ServerSecurity(identity: files))
+        let credentials = try TLSClientCredentials(
+            security ?? ClientSecurity(trust: .file(files.certificate)), tickets: nil)
+        let tls = try TLSSession.client(
+            credentials, host: .ipv4(.loopback), port: 4433, protocols: [WireNames.alpnPeer], forQUIC: true)
+        client = try QUICConnection(
+            dialling: Self.serverAddress, from: Self.clientAddress, tls: tls, limits: limits, keepalive: keepalive,
+            now: now)
+    }
+
+    // MARK: - Running
+
+    /// Lets time pass until `isDone`, or for `limit` of simulated time.
+    ///
+    /// - Returns: whether it was done.
+    @discardableResult
+    func run(for limit: Duration = .seconds(60), until isDone: () -> Bool = { false }) throws -> Bool {
+        let end = now + limit
+        while true {
+            try pump()
+            if isDone() { return true }
+            let next = [flights.map(\.due).min(), client.deadline, server?.deadline].compactMap(\.self).min()
+            guard let next, next <= end else {
+                now = end
+                try pump()
+                return isDone()
+            }
+            now = max(now, next)
+            let due = flights.filter { $0.due <= now }.sorted { ($0.due, $0.number) < ($1.due, $1.number) }
+            flights.removeAll { $0.due <= now }
+            for flight in due { try deliver(flight) }
+            for connection in [client, server].compactMap(\.self) {
+                connection.timeout(now)
+                connection.settle(now)
+            }
+        }
+    }
+
+    /// Opens the connection and says the target.
+    func open(_ target: String = "/test") throws {
+        let isOpen = try run { client.isEstablished && server?.isEstablished == true }
+        guard isOpen else {
+            throw TransportError(.timedOut, "no handshake; the client ended with \(client.end as Any)")
+        }
+        client.sendTarget(Target(target) ?? .root, firstFlight: nil)
+        try run(for: .seconds(20)) { !seen.targets.isEmpty }
+    }
+
+    private func pump() throws {
+        for (connection, toServer) in [(client, true), (server, false)] {
+            guard let connection else { continue }
+            connection.settle(now)
+            while let batch = connection.nextBatch(into: room.bytes, now: now) {
+                var start = batch.range.lowerBound
+                while start < batch.range.upperBound {
+                    let end = min(start + batch.segmentBytes, batch.range.upperBound)
+                    send(UnsafeRawBufferPointer(rebasing: room.bytes[start..<end]), toServer: toServer)
+                    start = end
+                }
+            }
+        }
+    }
+
+    /// Puts a datagram on the link.
+    func send(_ bytes: UnsafeRawBufferPointer, toServer: Bool) {
+        sent += 1
+        guard !link.isCut, Int.random(in: 0..<100, using: &random) >= link.lossPercent else { return }
+        let jitter = link.jitter.clampedNanoseconds
+        let extra = jitter > 0 ? Duration.nanoseconds(Int64.random(in: 0..<jitter, using: &random)) : .zero
+        if flipsBits {
+            // A copy with one wrong bit travels ahead.
+            var wrong = Bytes(copying: bytes)
+            let place = Int.random(in: 0..<max(wrong.count, 1), using: &random)
+            if place < wrong.count { wrong[place] ^= 1 << UInt8.random(in: 0..<8, using: &random) }
+            flights.append(Flight(due: now + link.delay, number: sent, toServer: toServer, bytes: wrong))
+        }
+        flights.append(
+            Flight(
+                due: now + link.delay + extra, number: sent, toServer: toServer, bytes: Bytes(copying: bytes)))
+    }
+
+    private func deliver(_ flight: Flight) throws {
+        delivered += flight.bytes.count
+        try flight.bytes.withUnsafeBytes { bytes in
+            if flight.toServer {
+                if server == nil, !wasDropped, QUICConnection.canBegin(with: bytes) {
+                    let tls = try TLSSession.server(serverCredentials, protocols: serverProtocols, forQUIC: true)
+                    server = try QUICConnection(
+                        accepting: bytes, from: Self.clientAddress, to: Self.serverAddress, tls: tls,
+                        resetSecret: resetSecret, limits: serverLimits, keepalive: keepalive, now: now)
+                    server?.owner = seen
+                }
+                server?.receive(bytes, from: Self.clientAddress, to: Self.serverAddress, ecn: 0, now: now)
+            } else {
+                client.receive(bytes, from: Self.serverAddress, to: Self.clientAddress, ecn: 0, now: now)
+            }
+        }
+    }
+
+    /// Forgets the server, as a crash does.
+    func dropServer() {
+        server = nil
+        wasDropped = true
+    }
+}
+
+extension QUICConnection {
+    /// Sends and says whether it was accepted.
+    @discardableResult
+    func trySend(_ messages: Message...) -> Bool {
+        if case .accepted = send(messages, waiter: Signal()) { true } else { false }
+    }
+
+    /// What has arrived, taken.
+    func takeMessages() async -> [Message] {
+        guard let arrived = await inbox.takeNow() else { return [] }
+        taken(arrived)
+        return arrived.map(\.message)
+    }
+}
+
+extension Inbox {
+    /// What is here, without waiting.
+    func takeNow() async -> [Element]? {
+        let task = Task { try await takeAll() }
+        task.cancel()
+        return try? await task.value
+    }
+}
