@@ -48,7 +48,8 @@ public struct FramedTCPTransport: Transport {
         var opening = [Frame.target(url.target)]
         if let flight = options.firstFlight { opening.append(.message(flight)) }
         let wire = FramedTCPWire(connection: connection, limits: options.limits, readBytes: readBytes)
-        return wire.socket(target: url.target, opening: opening)
+        try await wire.write(opening)
+        return wire.socket(target: url.target)
     }
 
     /// Binds the first address of the host.

@@ -12,7 +12,7 @@ struct FramedTCPWire: Sendable {
         LengthPrefixedMessages(limit: 1 + max(limits.maxMessageBytes, Target.limit))
     }
 
-    func socket(target: Target, parser: LengthPrefixedMessages? = nil, opening: [Frame] = []) -> MessageSocket {
+    func socket(target: Target, parser: LengthPrefixedMessages? = nil) -> MessageSocket {
         let info = SocketInfo(
             transport: "framed-tcp", capabilities: [], protection: .none, target: target,
             localAddress: connection.localAddress, remoteAddress: connection.remoteAddress,
@@ -20,15 +20,14 @@ struct FramedTCPWire: Sendable {
         let (loop, parser) = (connection.loop, parser ?? makeParser())
         return MessageSocket(info: info, limits: limits, executor: loop, time: loop) { pipe in
             async let reading: Void = read(into: pipe, with: parser)
-            await write(from: pipe, opening: opening)
+            await write(from: pipe)
             await reading
             await connection.close()
         }
     }
 
-    private func write(from pipe: MessagePipe, opening: [Frame]) async {
+    private func write(from pipe: MessagePipe) async {
         do throws(TransportError) {
-            try await write(opening)
             while let messages = await pipe.nextMessages() { try await write(messages.map { .message($0.payload) }) }
             if let farewell = pipe.farewell { try await write([.close(farewell)]) }
             try await connection.finish()
@@ -37,7 +36,7 @@ struct FramedTCPWire: Sendable {
         }
     }
 
-    private func write(_ frames: [Frame]) async throws(TransportError) {
+    func write(_ frames: [Frame]) async throws(TransportError) {
         var bytes = Bytes()
         for frame in frames { frame.write(to: &bytes) }
         try await connection.write(bytes)
