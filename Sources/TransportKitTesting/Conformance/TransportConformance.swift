@@ -12,7 +12,8 @@ internal import TransportKit
 /// ```
 ///
 /// A check throws a ``ConformanceFailure`` that says which rule was broken and what was seen. It never hangs: a step
-/// that outlasts ``TransportUnderTest/patience`` is a failure as well. Checks share nothing and may run side by side.
+/// that outlasts ``TransportUnderTest/patience`` is a failure as well. Checks share nothing and may run side by side; at
+/// most six do, however many a test library starts, because a starved check would measure the machine.
 public enum TransportConformance {
     /// One rule, for one transport.
     public struct Check: Sendable, CustomStringConvertible {
@@ -25,6 +26,8 @@ public enum TransportConformance {
         /// Sets the transport up, tries the rule, and takes everything down again.
         public func run() async throws {
             let run = CheckRun(subject: subject, rule: name)
+            await TransportConformance.gate.enter()
+            defer { TransportConformance.gate.leave() }
             do {
                 try await body(run)
             } catch let failure as ConformanceFailure {
@@ -42,6 +45,8 @@ public enum TransportConformance {
     public static func checks(for subject: TransportUnderTest) -> [Check] {
         rules.filter { $0.applies(subject) }.map { Check(name: $0.name, subject: subject, body: $0.body) }
     }
+
+    private static let gate = Gate(width: 6)
 
     private struct Rule: Sendable {
         let name: String

@@ -7,7 +7,7 @@ public struct TransportUnderTest: Sendable, CustomStringConvertible {
     /// What its sockets can do; checks for what they cannot are left out.
     public var capabilities: Capabilities
     /// How long a step of a check may take before it counts as hung.
-    public var patience = Duration.seconds(30)
+    public var patience = Duration.seconds(60)
     /// How much may lie between the two ends, in bytes, beyond what the limits say: the buffers of the kernel.
     public var pathBufferBytes = 0
     /// Whether its rig can make the listening end vanish (``TransportRig/vanish``).
