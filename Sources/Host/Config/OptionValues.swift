@@ -45,31 +45,61 @@ struct OneOrMore<Element: Decodable & Sendable>: Decodable, Sendable {
     }
 }
 
+/// A number of things, at least one, as an option.
+struct Count: Decodable, Sendable {
+    let value: Int
+
+    init(from decoder: any Decoder) throws {
+        let limit = 1 << 30
+        if let decoder = decoder as? ConfigDecoder {
+            value = try decoder.node.integer(1...limit)
+        } else {
+            value = try decoder.singleValueContainer().decode(Int.self)
+        }
+    }
+}
+
+/// A time limit, longer than nothing, as an option.
+struct TimeLimit: Decodable, Sendable {
+    let value: Duration
+
+    struct Invalid: Error, CustomStringConvertible {
+        let description = "must be longer than nothing"
+    }
+
+    init(_ value: Duration) { self.value = value }
+
+    init(from decoder: any Decoder) throws {
+        value = try decoder.singleValueContainer().decode(Duration.self)
+        guard value > .zero else { throw Invalid() }
+    }
+}
+
 /// Bounds of sockets, as an option; what is left out stays as it is.
 struct LimitsOptions: Decodable, Sendable {
-    var maxMessageBytes: UInt32?
-    var maxStreams: UInt16?
-    var maxConnections: UInt32?
-    var handshakeTimeout: Duration?
-    var linger: Duration?
+    var maxMessageBytes: Count?
+    var maxStreams: Count?
+    var maxConnections: Count?
+    var handshakeTimeout: TimeLimit?
+    var linger: TimeLimit?
 
     enum CodingKeys: String, CodingKey, CaseIterable {
         case maxMessageBytes, maxStreams, maxConnections, handshakeTimeout, linger
     }
 
     func apply(to limits: inout Limits) {
-        if let maxMessageBytes { limits.maxMessageBytes = Int(maxMessageBytes) }
-        if let maxStreams { limits.maxStreams = Int(maxStreams) }
-        if let maxConnections { limits.maxConnections = Int(maxConnections) }
-        if let handshakeTimeout { limits.handshakeTimeout = handshakeTimeout }
-        if let linger { limits.linger = linger }
+        if let maxMessageBytes { limits.maxMessageBytes = maxMessageBytes.value }
+        if let maxStreams { limits.maxStreams = maxStreams.value }
+        if let maxConnections { limits.maxConnections = maxConnections.value }
+        if let handshakeTimeout { limits.handshakeTimeout = handshakeTimeout.value }
+        if let linger { limits.linger = linger.value }
     }
 }
 
 /// How a path is kept alive, as an option; `interval: 0s` switches the pings off.
 struct KeepaliveOptions: Decodable, Sendable {
     var interval: Duration?
-    var idleTimeout: Duration?
+    var idleTimeout: TimeLimit?
 
     enum CodingKeys: String, CodingKey, CaseIterable {
         case interval, idleTimeout
@@ -77,7 +107,7 @@ struct KeepaliveOptions: Decodable, Sendable {
 
     func apply(to keepalive: inout Keepalive) {
         if let interval { keepalive.interval = interval > .zero ? interval : nil }
-        if let idleTimeout { keepalive.idleTimeout = idleTimeout }
+        if let idleTimeout { keepalive.idleTimeout = idleTimeout.value }
     }
 }
 

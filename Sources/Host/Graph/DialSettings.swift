@@ -53,6 +53,7 @@ package struct DialSettings: Sendable {
         }
         return DirectOptions(
             url: DialledURL(url), transports: transports, tls: tls,
-            limits: LimitsOptions(handshakeTimeout: limits.handshakeTimeout, linger: limits.linger))
+            limits: LimitsOptions(
+                handshakeTimeout: TimeLimit(limits.handshakeTimeout), linger: TimeLimit(limits.linger)))
     }
 }

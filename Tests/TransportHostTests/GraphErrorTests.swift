@@ -1,0 +1,385 @@
+import Testing
+import TransportHost
+import TransportKit
+
+/// What a config may ask for: every error with place, keys, what is wrong and what is allowed (B21).
+@Suite struct GraphErrorTests {
+    static let carrier = "carriers: { main: { kind: direct, url: \"wss://a.example/forward\" } }\n"
+
+    static let tls = "tls: { selfSigned: localhost, directory: /tmp/none }"
+
+    @Test(arguments: [
+        (
+            "listener: {}",
+            "host.yaml:1:1: listener: unknown key; did you mean 'listeners'? allowed are log, grace, transports, carriers, listeners and forwards"
+        ),
+        ("log: { level: 5 }", "host.yaml:1:15: log.level: must be debug, info, warning or error, and is '5'"),
+        ("log: debug", "host.yaml:1:6: log: must be a mapping, and is text"),
+        ("grace: 5 sec", "host.yaml:1:8: grace: must be a duration such as 250ms, 5s, 2m, 1h or 1d, and is '5 sec'"),
+        ("carriers: [a]", "host.yaml:1:11: carriers: must be a mapping from names, and is a list"),
+        ("forwards: { a: b }", "host.yaml:1:11: forwards: must be a list of forwards, and is a mapping"),
+        ("- a", "host.yaml:1:1: must be a mapping, and is a list"),
+        ("log: {}", "host.yaml:1:1: there is nothing to run; 'listeners' or 'forwards' is needed"),
+    ])
+    func `The top level is checked`(text: String, expected: String) async throws {
+        #expect(try await complaints(text) == [expected])
+    }
+
+    @Test(arguments: [
+        ("{}", "carriers.a: 'kind' is missing; name one of direct or mux"),
+        (
+            "{ kind: diect }",
+            "carriers.a.kind: there is no kind of carrier 'diect'; did you mean 'direct'? known are direct and mux"
+        ),
+        ("{ kind: direct }", "carriers.a: 'url' is missing"),
+        (
+            "{ kind: direct, url: 5 }",
+            "carriers.a.url: must be text, and is a number; put it in quotes if it is meant as text"
+        ),
+        ("{ kind: direct, url: }", "carriers.a.url: must be text, and is empty"),
+        (
+            "{ kind: direct, url: \"http://a\" }",
+            "carriers.a.url: the URL has an unknown scheme; wss:// and ws:// are allowed"
+        ),
+        ("{ kind: direct, url: \"wss://a:0\" }", "carriers.a.url: the URL has port 0; 1 to 65535 are allowed"),
+        (
+            "{ kind: direct, url: \"wss://a:70000\" }",
+            "carriers.a.url: the URL has a bad port; 0 to 65535 are allowed, 0 only to listen"
+        ),
+        (
+            "{ kind: direct, url: \"wss://a:-1\" }",
+            "carriers.a.url: the URL has a bad port; 0 to 65535 are allowed, 0 only to listen"
+        ),
+        (
+            "{ kind: direct, url: \"wss://a\", transports: quic }",
+            "carriers.a.transports: must be a list of values, and is text"
+        ),
+        (
+            "{ kind: direct, url: \"wss://a\", transports: [] }",
+            "carriers.a.transports: names no transport; one at least is needed"
+        ),
+        (
+            "{ kind: direct, url: \"wss://a\", transports: [quic, quick] }",
+            "carriers.a.transports[1]: there is no transport 'quick'; did you mean 'quic'? known are memory, quic and websocket"
+        ),
+        (
+            "{ kind: direct, url: \"wss://a\", transports: [quic, quic] }",
+            "carriers.a.transports[1]: 'quic' stands here a second time; once is enough"
+        ),
+        (
+            "{ kind: direct, url: \"ws://a\", transports: [quic] }",
+            "carriers.a.transports[0]: QUIC has no form without TLS; write wss:// or leave it out"
+        ),
+        (
+            "{ kind: direct, url: \"wss://a\", race: headstart }",
+            "carriers.a.race: there is no race policy 'headstart'; did you mean 'head-start'? known are head-start, ordered and parallel"
+        ),
+        (
+            "{ kind: direct, url: \"wss://a\", demotion: week }",
+            "carriers.a.demotion: there is no demotion policy 'week'; known are day and none"
+        ),
+        (
+            "{ kind: direct, url: \"wss://a\", tls: { pin: abc } }",
+            "carriers.a.tls.pin: must be sha256: and 64 hexadecimal digits, the hash of a certificate or of its public key"
+        ),
+        (
+            "{ kind: direct, url: \"wss://a\", tls: { trust: /nonexistent.pem } }",
+            "carriers.a.tls.trust: the file /nonexistent.pem does not exist"
+        ),
+        (
+            "{ kind: direct, url: \"wss://a\", tls: { trust: /tmp } }",
+            "carriers.a.tls.trust: /tmp is a folder; a file is needed"
+        ),
+        ("{ kind: direct, url: \"wss://a\", tls: { trust: /etc/hostname } }", nil),
+        (
+            "{ kind: direct, url: \"wss://a\", tls: { certificate: a.pem } }",
+            "carriers.a.tls.certificate: needs 'key', the file of its private key, beside it"
+        ),
+        (
+            "{ kind: direct, url: \"wss://a\", tls: { serverName: \"a b\" } }",
+            "carriers.a.tls.serverName: is neither a name nor an address"
+        ),
+        (
+            "{ kind: direct, url: \"ws://a\", tls: {} }",
+            "carriers.a.tls: is of no use with ws://; write wss:// or leave it out"
+        ),
+        (
+            "{ kind: direct, url: \"wss://a\", limits: { maxStreams: \"5\" } }",
+            "carriers.a.limits.maxStreams: must be a whole number from 1 to 1073741824, and is text; write it without quotes"
+        ),
+        (
+            "{ kind: direct, url: \"wss://a\", limits: { maxStreams: 0 } }",
+            "carriers.a.limits.maxStreams: must be a whole number from 1 to 1073741824, and is '0'"
+        ),
+        (
+            "{ kind: direct, url: \"wss://a\", limits: { handshakeTimeout: 5 } }",
+            "carriers.a.limits.handshakeTimeout: must be a duration such as 250ms, 5s, 2m, 1h or 1d, and is '5'"
+        ),
+        (
+            "{ kind: direct, url: \"wss://a\", keepalive: { idleTimeout: 0s } }",
+            "carriers.a.keepalive.idleTimeout: must be longer than nothing"
+        ),
+        (
+            "{ kind: direct, url: \"wss://a\", keepalive: { intervall: 5s } }",
+            "carriers.a.keepalive.intervall: unknown key; did you mean 'interval'? allowed are interval and idleTimeout"
+        ),
+        (
+            "{ kind: direct, url: \"wss://a\", urls: 5 }",
+            "carriers.a.urls: unknown key; did you mean 'url'? allowed are kind, url, transports, race, demotion, tls, limits and keepalive"
+        ),
+        ("{ kind: mux }", "carriers.a: 'over' is missing"),
+        ("{ kind: mux, over: b }", "carriers.a.over: there is no carrier 'b'; did you mean 'a'? known are a"),
+        ("{ kind: mux, over: a }", "carriers.a.over: the carriers go in a circle: a → a"),
+    ])
+    func `A carrier is checked`(options: String, expected: String?) async throws {
+        let found = try await complaints(
+            "forwards: [{ listen: \"tcp://127.0.0.1:1\", carrier: a, to: \"tcp://x:1\" }]\ncarriers:\n  a: \(options)\n"
+        )
+        guard let expected else {
+            // A file that is there but holds no certificate: the words are the TLS module's own.
+            #expect(found?.count == 1 && found?[0].contains("carriers.a.tls: ") == true, "\(found ?? [])")
+            return
+        }
+        let words = try #require(found?.first)
+        #expect(found?.count == 1, "\(found ?? [])")
+        // The place is the line of the carrier; its column depends on the value.
+        #expect(words.hasPrefix("host.yaml:3:"))
+        #expect(words.split(separator: " ", maxSplits: 1)[1] == expected)
+    }
+
+    @Test(arguments: [
+        (
+            "{}",
+            [
+                "7: listeners.a: 'url' is missing; write wss://address:port",
+                "7: listeners.a: 'routes' is missing; map a path to a service",
+            ]
+        ),
+        (
+            "{ url: \"wss://127.0.0.1:0\", \(tls), routes: { /: { service: echo } } }",
+            ["14: listeners.a.url: the URL has port 0; 1 to 65535 are allowed"]
+        ),
+        (
+            "{ url: \"wss://127.0.0.1:1/x\", \(tls), routes: { /: { service: echo } } }",
+            ["14: listeners.a.url: the URL of a listener has no path; paths stand under 'routes'"]
+        ),
+        (
+            "{ url: \"wss://127.0.0.1:1\", routes: { /: { service: echo } } }",
+            [
+                "7: listeners.a: 'tls' is missing; wss:// needs { certificate: file, key: file } or { selfSigned: [names], directory: folder }"
+            ]
+        ),
+        (
+            "{ url: \"wss://127.0.0.1:1\", tls: {}, routes: { /: { service: echo } } }",
+            [
+                "40: listeners.a.tls: needs 'certificate' and 'key', each naming a PEM file, or 'selfSigned' and 'directory'"
+            ]
+        ),
+        (
+            "{ url: \"wss://127.0.0.1:1\", tls: { certificate: /nonexistent, key: /x }, routes: { /: { service: echo } } }",
+            ["55: listeners.a.tls.certificate: the file /nonexistent does not exist"]
+        ),
+        (
+            "{ url: \"wss://127.0.0.1:1\", tls: { selfSigned: x }, routes: { /: { service: echo } } }",
+            ["40: listeners.a.tls: 'directory' is missing; it says where the certificate is kept"]
+        ),
+        (
+            "{ url: \"wss://127.0.0.1:1\", tls: { selfSigned: \"a b\", directory: d }, routes: { /: { service: echo } } }",
+            ["54: listeners.a.tls.selfSigned: is neither a name nor an address"]
+        ),
+        (
+            "{ url: \"wss://127.0.0.1:1\", \(tls), routes: {} }",
+            ["97: listeners.a.routes: holds no route; map a path such as /echo to { service: echo }"]
+        ),
+        (
+            "{ url: \"wss://127.0.0.1:1\", \(tls), routes: { x: { service: echo } } }",
+            ["99: listeners.a.routes.x: is no path; it must begin with / and hold no space, ? or #"]
+        ),
+        (
+            "{ url: \"wss://127.0.0.1:1\", \(tls), routes: { /: { service: ecko } } }",
+            [
+                "113: listeners.a.routes./.service: there is no service 'ecko'; did you mean 'echo'? known are echo and forward"
+            ]
+        ),
+        (
+            "{ url: \"wss://127.0.0.1:1\", \(tls), routes: { /: { service: echo, allow: [] } } }",
+            ["119: listeners.a.routes./.allow: unknown key; allowed are service"]
+        ),
+        (
+            "{ url: \"wss://127.0.0.1:1\", \(tls), routes: { /: { service: forward } } }",
+            ["102: listeners.a.routes./: 'allow' is missing"]
+        ),
+        (
+            "{ url: \"wss://127.0.0.1:1\", \(tls), routes: { /: { service: forward, allow: [\"tcp://a\"] } } }",
+            ["130: listeners.a.routes./.allow[0]: the URL has no port; tcp://host:port is allowed"]
+        ),
+        (
+            "{ url: \"ws://127.0.0.1:1\", transports: [quic], routes: { /: { service: echo } } }",
+            ["47: listeners.a.transports[0]: QUIC has no form without TLS; write wss:// or leave it out"]
+        ),
+    ])
+    func `A listener is checked`(options: String, expected: [String]) async throws {
+        let found = try await complaints("listeners:\n   a: \(options)\n")
+        #expect(found == expected.map { "host.yaml:2:\($0)" })
+    }
+
+    @Test(arguments: [
+        (
+            "{}",
+            [
+                "13: forwards[0]: 'listen' is missing; write tcp://address:port",
+                "13: forwards[0]: 'carrier' is missing; name one of 'carriers'",
+                "13: forwards[0]: 'to' is missing; write tcp://host:port, as the other end reaches it",
+            ]
+        ),
+        (
+            "{ listen: \"tcp://127.0.0.1:1\", carrier: mian, to: \"tcp://b:1\" }",
+            ["53: forwards[0].carrier: there is no carrier 'mian'; did you mean 'main'? known are main"]
+        ),
+        (
+            "{ listen: \"127.0.0.1:1\", carrier: main, to: \"tcp://b:1\" }",
+            ["23: forwards[0].listen: the URL must have the form tcp://host:port"]
+        ),
+        (
+            "{ listen: \"tcp://127.0.0.1:0\", carrier: main, to: \"tcp://b:0\" }",
+            [
+                "23: forwards[0].listen: the URL has port 0; 1 to 65535 are allowed",
+                "63: forwards[0].to: the URL has port 0; 1 to 65535 are allowed",
+            ]
+        ),
+        (
+            "{ listen: \"tcp://127.0.0.1:1\", carrier: main, to: \"tcp://b:1\", optional: yes }",
+            ["86: forwards[0].optional: must be true or false, and is 'yes'"]
+        ),
+        (
+            "{ listen: \"tcp://127.0.0.1:1\", carrier: main, to: \"tcp://b:1/x\" }",
+            ["63: forwards[0].to: the URL has a path; tcp://host:port is all that is allowed"]
+        ),
+    ])
+    func `A forward is checked`(options: String, expected: [String]) async throws {
+        let found = try await complaints(Self.carrier + "forwards: [ \(options) ]\n")
+        #expect(found == expected.map { "host.yaml:2:\($0)" })
+    }
+
+    @Test func `Two who want one port are told apart`() async throws {
+        let text = """
+            carriers: { main: { kind: direct, url: "wss://a.example" } }
+            listeners:
+              a: { url: "wss://127.0.0.1:8443", \(Self.tls), routes: { /: { service: echo } } }
+              b: { url: "wss://0.0.0.0:8443", \(Self.tls), routes: { /: { service: echo } } }
+              c: { url: "wss://127.0.0.2:8443", transports: [quic], \(Self.tls), routes: { /: { service: echo } } }
+            forwards:
+              - { listen: "tcp://localhost:8443", carrier: main, to: "tcp://b:1" }
+              - { listen: "tcp://127.0.0.1:9000", carrier: main, to: "tcp://b:1" }
+              - { listen: "tcp://127.0.0.1:9000", carrier: main, to: "tcp://b:2" }
+              - { listen: "tcp://127.0.0.2:9000", carrier: main, to: "tcp://b:3" }
+            """
+        #expect(
+            try await complaints(text) == [
+                "host.yaml:4:13: listeners.b.url: TCP port 8443 is taken by listeners.a.url in line 3; choose another port or address",
+                "host.yaml:7:15: forwards[0].listen: TCP port 8443 is taken by listeners.a.url in line 3; choose another port or address",
+                "host.yaml:9:15: forwards[2].listen: TCP port 9000 is taken by forwards[1].listen in line 8; choose another port or address",
+            ])
+    }
+
+    @Test func `Carriers that go in a circle are named in their order, once`() async throws {
+        let text = """
+            carriers:
+              a: { kind: mux, over: b }
+              b: { kind: mux, over: c }
+              c: { kind: mux, over: a }
+            forwards: [{ listen: "tcp://127.0.0.1:1", carrier: b, to: "tcp://b:1" }]
+            """
+        #expect(
+            try await complaints(text) == [
+                "host.yaml:4:25: carriers.c.over: the carriers go in a circle: a → b → c → a"
+            ])
+    }
+
+    @Test func `What needs streams is refused where there are none`() async throws {
+        let text = """
+            carriers: { plain: { kind: direct, url: "wss://a", transports: [words] } }
+            listeners:
+              a: { url: "wss://127.0.0.1:1", transports: [words], \(Self.tls), routes: { /f: { service: forward, allow: [] } } }
+            forwards: [{ listen: "tcp://127.0.0.1:2", carrier: plain, to: "tcp://b:1" }]
+            """
+        let found = try await complaints(text) { registry in
+            try registry.register(transport: "words") { _, _ in WordsTransport() }
+        }
+        #expect(
+            found == [
+                "host.yaml:3:123: listeners.a.routes./f: needs streams, which the transport 'words' of the listener has not: it has text",
+                "host.yaml:4:52: forwards[0].carrier: the carrier 'plain' has no streams, which a forward needs; it has text",
+            ])
+    }
+
+    @Test func `One run reports the errors of every section`() async throws {
+        let text = """
+            log: { level: loud }
+            grace: soon
+            carriers:
+              a: { kind: direct, url: "ftp://x" }
+              b: { kind: mux, over: a }
+            listeners:
+              l: { url: "wss://[::1", \(Self.tls), routes: { /: { service: ecko } } }
+            forwards:
+              - { listen: 5, carrier: b, to: 6 }
+            """
+        let places = try await complaints(text)?.map { $0.split(separator: " ")[1].dropLast() }
+        #expect(
+            places == [
+                "log.level", "grace", "carriers.a.url", "listeners.l.url", "listeners.l.routes./.service",
+                "forwards[0].listen", "forwards[0].to",
+            ])
+    }
+
+    @Test func `A plug-in's own options are checked like ours`() async throws {
+        struct Options: Decodable {
+            var name: String
+            var count: Int?
+            var nested: [String: Int]?
+        }
+        let text = """
+            carriers:
+              a: { kind: probe, nam: x, nested: { p: 1, q: z }, extra: 1 }
+              b: { kind: probe, name: x, count: 1.5 }
+              c: { kind: probe, name: x, nested: { p: 1 } }
+            """
+        let found = try await complaints(text) { registry in
+            try registry.register(carrier: "probe") { source, _ in
+                let options = try source.decode(Options.self)
+                throw source.invalid("nested.p", "is \(options.nested?["p"] ?? 0), and 2 is allowed")
+            }
+        }
+        #expect(
+            found == [
+                "host.yaml:2:6: carriers.a: 'name' is missing",
+                "host.yaml:2:21: carriers.a.nam: unknown key; did you mean 'name'? allowed are kind and name",
+                "host.yaml:2:53: carriers.a.extra: unknown key; allowed are kind and name",
+                "host.yaml:3:37: carriers.b.count: must be a whole number, and is '1.5'",
+                "host.yaml:4:43: carriers.c.nested.p: is 1, and 2 is allowed",
+            ])
+    }
+
+    @Test func `A name that a plug-in takes twice is an error of the program`() throws {
+        var registry = Registry()
+        try registry.register(service: "x") { _, _ in EchoService() }
+        #expect(throws: RegistryError("the service 'x' is registered already")) {
+            try registry.register(service: "x") { _, _ in EchoService() }
+        }
+    }
+}
+
+/// A transport with text and nothing else, which is never dialled.
+private struct WordsTransport: Transport {
+    var name: TransportName { "words" }
+    var capabilities: Capabilities { .text }
+
+    func dial(_ url: ServiceURL, options: DialOptions) async throws(TransportError) -> any Socket {
+        throw TransportError(.unsupported, "words alone")
+    }
+
+    func listen(_ endpoint: Endpoint, options: ListenOptions) async throws(TransportError) -> any Listener {
+        throw TransportError(.unsupported, "words alone")
+    }
+}
