@@ -132,6 +132,7 @@ internal import TransportKit
     func send(_ messages: [Message]) async throws(Close) {
         for message in messages { try check(message) }
         if let end { throw end }
+        guard !messages.isEmpty else { return }
         guard !Task.isCancelled else { throw .cancelled }
         if !hasRoom || !senders.isEmpty { try await waitForRoom() }
         pipe.write { output in
