@@ -128,14 +128,21 @@ import WebSocketTransport
     @Test func `A message before a broken frame is delivered and may be answered`() async throws {
         try await withListener { listener, loop in
             let peer = try await RawPeer.dial(listener.endpoint, on: loop)
-            let glued = frame(0x82, Bytes("ask"), key: RawPeer.key) + frame(0x83, Bytes(), key: RawPeer.key)
-            _ = try await peer.upgrade(glued: glued)
+            _ = try await peer.upgrade()
             let socket = try await listener.accept()
-            let answering = Task(executorPreference: loop) { try await socket.send(socket.receive()) }
-            try await answering.value
+            let echoing = Task(executorPreference: loop) { () -> Close in
+                do throws(Close) {
+                    while true { try await socket.send(socket.receive()) }
+                } catch { return error }
+            }
+            // Once the first echo is here, the echo waits for the next message.
+            try await peer.send(frame(0x82, Bytes("first"), key: RawPeer.key))
+            #expect(try await peer.read(7) == frame(0x82, Bytes("first")))
+            try await peer.send(frame(0x82, Bytes("ask"), key: RawPeer.key) + frame(0x83, Bytes(), key: RawPeer.key))
             let answer = await peer.readToEnd()
             #expect(answer.prefix(5) == frame(0x82, Bytes("ask")))
             #expect(answer[5] == 0x88)
+            #expect(await echoing.value.code == .protocolError)
             await peer.connection.close()
         }
     }

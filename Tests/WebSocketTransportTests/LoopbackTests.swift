@@ -1,6 +1,8 @@
+import Foundation
 import Testing
 import TransportIO
 import TransportKit
+import TransportTLS
 import WebSocketTransport
 
 /// Dialer and listener over real sockets on one loop.
@@ -39,5 +41,64 @@ import WebSocketTransport
         await far.close()
         await listener.close()
         await loop.shutdown()
+    }
+
+    // MARK: - TLS
+
+    private func withTLS(
+        _ security: (CertificateFiles) -> ClientSecurity,
+        _ body: (WebSocketTransport, ServiceURL, DialOptions, any Listener) async throws -> Void
+    ) async throws {
+        let folder = FileManager.default.temporaryDirectory.appending(path: "websocket-loopback-\(UUID())")
+        defer { try? FileManager.default.removeItem(at: folder) }
+        let files = try SelfSignedCertificate.makeIfMissing(names: ["127.0.0.1"], directory: folder.path)
+        let loop = try EventLoop(name: "test")
+        let transport = WebSocketTransport(loop: loop)
+        var listening = ListenOptions()
+        listening.security = ServerSecurity(identity: files)
+        let here = Endpoint(scheme: .wss, host: .ipv4(.loopback), port: 0)
+        let listener = try await transport.listen(here, options: listening)
+        var dialling = DialOptions()
+        dialling.security = security(files)
+        try await body(transport, ServiceURL(listener.endpoint), dialling, listener)
+        await listener.close()
+        await loop.shutdown()
+    }
+
+    @Test func `A second dial resumes TLS`() async throws {
+        // R26
+        try await withTLS {
+            ClientSecurity(trust: .file($0.certificate))
+        } _: { transport, url, options, listener in
+            for isFirst in [true, false] {
+                let near = try await transport.dial(url, options: options)
+                let far = try await listener.accept()
+                #expect(near.info.resumed == !isFirst)
+                #expect(far.info.resumed == !isFirst)
+                #expect(near.info.protection == .transport)
+                #expect(near.info.peerKey != nil)
+                try await near.send(Message(Bytes("hello")))
+                #expect(try await far.receive().map(\.payload) == [Bytes("hello")])
+                await near.close()
+            }
+        }
+    }
+
+    @Test func `A certificate that is not trusted is named, and the listener goes on`() async throws {
+        try await withTLS { _ in
+            ClientSecurity(trust: .system)
+        } _: { transport, url, options, listener in
+            let error = await #expect(throws: TransportError.self) { try await transport.dial(url, options: options) }
+            #expect(error?.code == .certificateUnknownIssuer)
+            var pinned = options
+            pinned.security = ClientSecurity(pins: [try #require(PublicKeyHash(Bytes(repeating: 7, count: 32)))])
+            let other = await #expect(throws: TransportError.self) { try await transport.dial(url, options: pinned) }
+            #expect(other?.code == .pinMismatch)
+            let plain = Endpoint(scheme: .ws, host: url.endpoint.host, port: url.endpoint.port)
+            let third = await #expect(throws: TransportError.self) {
+                try await transport.dial(ServiceURL(plain), options: DialOptions())
+            }
+            #expect(third?.code == .pathReset || third?.code == .protocolViolation)
+        }
     }
 }
