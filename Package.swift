@@ -111,7 +111,8 @@ let package = Package(
 
         // Tests mirror Sources.
         .testTarget(
-            name: "TransportKitTests", dependencies: ["TransportKit", "TransportKitTesting"], swiftSettings: strict),
+            name: "TransportKitTests", dependencies: ["TransportKit", "MemoryTransport", "TransportKitTesting"],
+            swiftSettings: strict),
         .testTarget(
             name: "TransportIOTests", dependencies: ["TransportKit", "TransportIO", "CLinux", "TransportKitTesting"],
             swiftSettings: strict),

@@ -1,0 +1,208 @@
+/// Keeps one session of a carrier open, for whoever just wants the connection to stay up.
+///
+/// ```swift
+/// let link = Link(carrier, executor: loop, time: loop)
+/// try await withThrowingTaskGroup(of: Void.self) { group in
+///     group.addTask { await link.run() }
+///     let socket = try await link.socket()      // waits until a session is open
+///     …
+///     group.cancelAll()                          // ends the session
+/// }
+/// ```
+///
+/// After a failure it waits with full jitter, after a session that lasted it dials at once (R81, R82). It keeps no more
+/// for a carrier that has failed for days than for one that has failed once. It notices the end of a session by what the
+/// calls on its socket throw.
+public actor Link {
+    /// When sessions are opened.
+    public enum Opening: Sendable, Hashable {
+        /// As soon as there is none.
+        case eagerly
+        /// When somebody asks for one.
+        case lazily
+    }
+
+    private nonisolated let executor: any SerialExecutor & TaskExecutor
+    private nonisolated let source = CarrierStateSource()
+    private let carrier: any Carrier
+    private let opening: Opening
+    private let time: any TimeSource
+    private let random: @Sendable () -> Double
+    private var journal: LinkJournal
+    private var backoff: Backoff
+
+    private var session: LinkSocket?
+    private var waiting: [Signal] = []
+    private var pause: Signal?
+    private var wakes = 0
+    private var isRunning = false
+    private let demand = Signal()
+
+    /// Makes a link; nothing is opened before ``run()``.
+    ///
+    /// - Parameters:
+    ///   - name: stands in front of its log lines.
+    ///   - random: a number from 0 up to, but not including, 1; each wait asks for one.
+    public init(
+        _ carrier: any Carrier, name: String = "link", opening: Opening = .eagerly, backoff: Backoff = Backoff(),
+        executor: any SerialExecutor & TaskExecutor, time: any TimeSource, log: Log = Log(),
+        random: @escaping @Sendable () -> Double = { .random(in: 0..<1) }
+    ) {
+        self.carrier = carrier
+        self.opening = opening
+        self.backoff = backoff
+        self.executor = executor
+        self.time = time
+        self.random = random
+        journal = LinkJournal(name: name, log: log)
+    }
+
+    /// The executor it was given.
+    public nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
+
+    /// Its state: the latest first, then every change.
+    public nonisolated var states: CarrierStates { source.states }
+
+    /// Waits for an open session.
+    ///
+    /// - Throws: the end of the carrier once it was closed; ``Close/cancelled`` where the waiting task was cancelled.
+    public func socket() async throws(Close) -> any Socket {
+        let signal = Signal()
+        waiting.append(signal)
+        defer { waiting.removeAll { $0 === signal } }
+        demand.signal()
+        while true {
+            if let session, !session.hasEnded { return session }
+            if case .closed(let close) = source.latest { throw close }
+            guard await signal.wait() else { throw .cancelled }
+        }
+    }
+
+    /// The network is back or has changed: the carrier is woken, and no wait goes on (R61).
+    public func wake() async {
+        backoff.reset()
+        wakes += 1
+        pause?.signal()
+        await carrier.wake()
+    }
+
+    /// Keeps a session open until the calling task is cancelled or the carrier was closed; then ends the session with
+    /// 1001. One task may run it at a time; a second call returns at once.
+    public func run() async {
+        guard !isRunning else { return }
+        isRunning = true
+        defer { isRunning = false }
+        while !Task.isCancelled {
+            if opening == .lazily, waiting.isEmpty {
+                show(.idle)
+                guard await demand.wait() else { break }
+                continue
+            }
+            guard let failure = await openAndHold() else { break }
+            guard await rest(failure.wait, after: failure.close) else { break }
+        }
+        if case .closed = source.latest { return }
+        show(.idle)
+    }
+
+    /// Opens a session and holds it until it ends.
+    ///
+    /// - Returns: how it failed or ended and how long to wait, or nil where there is nothing more to do.
+    private func openAndHold() async -> (close: Close, wait: Duration)? {
+        show(.connecting(attempt: backoff.attempts + 1))
+        let wakesBefore = wakes
+        let inner: any Socket
+        do throws(Close) {
+            inner = try await carrier.open()
+        } catch {
+            if Task.isCancelled { return nil }
+            if case .closed(let close) = carrier.states.latest {
+                finish(close)
+                return nil
+            }
+            // What failed before a wake says nothing about the network after it.
+            return (error, wakes == wakesBefore ? backoff.failed(fraction: random()) : .zero)
+        }
+        let opened = time.now()
+        let socket = LinkSocket(inner)
+        session = socket
+        let carried = if case .open(let path) = carrier.states.latest { path.carrier } else { "" }
+        show(
+            .open(
+                CarrierPath(
+                    carrier: carried, transport: inner.info.transport, remoteAddress: inner.info.remoteAddress)))
+        for signal in waiting { signal.signal() }
+        let isOver = await socket.end.wait()
+        session = nil
+        guard isOver, let close = socket.close else {
+            // The caller of `run` is cancelled, and a close in its task would not wait for the last bytes.
+            await Task(executorPreference: executor) { _ = await inner.close(.goingAway, reason: "the link ends") }
+                .value
+            return nil
+        }
+        let wait = backoff.ended(after: time.now() - opened, fraction: random())
+        return (close, wakes == wakesBefore ? wait : .zero)
+    }
+
+    /// Waits until the time is over, somebody wakes the link, or the task is cancelled.
+    private func rest(_ duration: Duration, after close: Close) async -> Bool {
+        let until = time.now() + duration
+        show(.waiting(until: until, after: close))
+        guard duration > .zero else { return !Task.isCancelled }
+        let signal = Signal()
+        pause = signal
+        defer { pause = nil }
+        let timer = Task(executorPreference: executor) { [time] in
+            guard (try? await time.sleep(until: until)) != nil else { return }
+            signal.signal()
+        }
+        defer { timer.cancel() }
+        return await signal.wait()
+    }
+
+    private func finish(_ close: Close) {
+        show(.closed(close))
+        for signal in waiting { signal.signal() }
+    }
+
+    private func show(_ state: CarrierState) {
+        journal.note(state, now: time.now())
+        source.set(state)
+    }
+}
+
+/// Writes one line per change and counts what repeats, so that a day without a network is a few lines.
+private struct LinkJournal {
+    let name: String
+    let log: Log
+    private var failures = 0
+    private var lastReason = ""
+
+    init(name: String, log: Log) {
+        self.name = name
+        self.log = log
+    }
+
+    mutating func note(_ state: CarrierState, now: Instant) {
+        switch state {
+        case .idle, .connecting:
+            break
+        case .open(let path):
+            let after = failures == 0 ? "" : " after \(failures) failures"
+            log.info("\(name): connected · \(path.transport.displayName)\(after)")
+            failures = 0
+            lastReason = ""
+        case .waiting(let until, let close):
+            failures += 1
+            let reason = "\(close)"
+            // The same again is told at every power of two.
+            guard reason != lastReason || failures & (failures - 1) == 0 else { return }
+            lastReason = reason
+            let count = failures == 1 ? "" : " (failure \(failures) in a row)"
+            let wait = Int((until - now).inMilliseconds.rounded())
+            log.warning("\(name): \(reason)\(count); next attempt in \(wait) ms")
+        case .closed(let close):
+            log.info("\(name): closed: \(close)")
+        }
+    }
+}
