@@ -1,0 +1,276 @@
+import MemoryTransport
+import Testing
+import TransportKit
+import TransportKitTesting
+
+@testable import DirectCarrier
+
+/// The carrier over a scripted network: who carries, what is left behind, what is remembered.
+@Suite struct DirectCarrierTests {
+    @Test func `QUIC wins where it works, and the WebSocket is never dialled`() throws {  // R34, R36
+        let world = try DirectWorld()
+        let socket = try world.open()
+        #expect(socket.info.transport == .quic)
+        #expect(world.simulation.time.now() == .zero + .milliseconds(40))
+        world.simulation.advance(by: .seconds(20))
+        #expect(world.dials(.webSocket).isEmpty)
+        #expect(world.openPaths == 1)
+        #expect(world.record.winner == .quic)
+        #expect(world.carrier.states.latest.description == "Connected · QUIC")  // R137
+        let report = try #require(world.carrier.reports.last)
+        #expect(report.winner == .quic)
+        #expect(report.why == "QUIC opened first after 40 ms; WebSocket was not needed")
+        #expect(report.candidates[0].steps.map(\.progress) == [.secured, .opened])
+        #expect(world.log.lines.count { $0.level == .info } == 1)
+    }
+
+    @Test func `A silent QUIC costs 250 ms once, and then the WebSocket goes first`() throws {  // B02, R37, R42
+        let world = try DirectWorld()
+        world.network.change(.quic) { $0.isSilent = true }
+        #expect(try world.open().info.transport == .webSocket)
+        #expect(world.simulation.time.now() == .zero + .milliseconds(370))
+        world.simulation.advance(by: .seconds(60))
+        #expect(world.record.winner == .webSocket)
+        // The dial that went on to learn has ended and left nothing.
+        #expect(world.carrier.reports.last?.candidates.first?.outcome != .learning)
+        let before = world.simulation.time.now()
+        #expect(try world.open().info.transport == .webSocket)
+        #expect(world.simulation.time.now() - before == .milliseconds(120))
+    }
+
+    @Test func `A refused QUIC costs a round trip`() throws {  // R35
+        let world = try DirectWorld()
+        world.network.change(.quic) { $0.refusal = TransportError(.refused, "nobody listens") }
+        #expect(try world.open().info.transport == .webSocket)
+        #expect(world.simulation.time.now() == .zero + .milliseconds(160))
+        #expect(world.dials(.webSocket) == [.milliseconds(40)])
+    }
+
+    @Test func `A slow QUIC loses, and its dial leaves no socket`() throws {  // R36, R38, R41
+        let world = try DirectWorld()
+        world.network.change(.quic) { $0.delay = .milliseconds(600) }
+        let socket = try world.open()
+        #expect(socket.info.transport == .webSocket)
+        #expect(world.record.winner == .webSocket)
+        world.simulation.advance(by: .seconds(20))
+        #expect(world.network.openPaths(of: .quic) == 0)
+        // It would have worked, so it goes first next time.
+        #expect(world.record.winner == .quic)
+        #expect(world.carrier.reports.last?.candidates.first?.outcome == .wouldHaveWorked)
+    }
+
+    @Test func `One lost packet does not keep QUIC second for a day`() throws {  // R38
+        let world = try DirectWorld()
+        world.network.change(.quic) { $0.isSilent = true }
+        let opening = world.simulation.start { [carrier = world.carrier] in try? await carrier.open() }
+        world.simulation.advance(by: .milliseconds(500))
+        world.network.change(.quic) { $0.isSilent = false }
+        #expect(try world.simulation.run { await opening.value }?.info.transport == .webSocket)
+        world.simulation.advance(by: .seconds(1))
+        #expect(world.record.winner == .quic)
+        #expect(try world.connect() == .quic)
+    }
+
+    @Test func `Both dead end in one close that names both`() throws {  // R45
+        let world = try DirectWorld()
+        world.network.change(.quic) { $0.isSilent = true }
+        world.network.change(.webSocket) { $0.refusal = TransportError(.refused, "nobody listens there") }
+        let close = try #require(try world.failure())
+        #expect(close.code == .pathLost)
+        #expect(close.cause?.code == .refused)
+        #expect(close.reason.contains("QUIC: ") && close.reason.contains("WebSocket: nobody listens there"))
+        #expect(world.simulation.time.now() == .zero + .seconds(10))
+        #expect(world.carrier.states.latest == .idle)
+        #expect(world.record == PathRecord())
+        #expect(world.log.lines.count { $0.level == .warning } == 1)
+    }
+
+    @Test func `The service's own refusal is the close`() throws {  // R45
+        let world = try DirectWorld()
+        world.network.change(.quic) { $0.refusal = TransportError(.refused, "nobody listens") }
+        world.network.change(.webSocket) {
+            $0.refusal = TransportError(.upgradeRefused, "the service answered 403", number: 403)
+        }
+        let close = try #require(try world.failure())
+        #expect(close.code == .refused)
+        #expect(close.origin == .remote)
+    }
+
+    @Test func `With the WebSocket remembered, QUIC is probed in its turn and comes back`() throws {  // R39
+        let world = try DirectWorld()
+        world.memory.remember(
+            winner: .webSocket, for: PathKey(network: "home", destination: "service.example:443"),
+            until: world.simulation.time.wallNow() + .seconds(86_400))
+        #expect(try world.connect() == .webSocket)
+        world.simulation.advance(by: .seconds(1))
+        #expect(world.dials(.quic) == [.milliseconds(250)])
+        #expect(world.network.openPaths(of: .quic) == 0)
+        #expect(try world.connect() == .quic)
+    }
+
+    @Test func `30 reconnects over 25 hours with QUIC working have QUIC first again`() throws {  // R177
+        let world = try DirectWorld()
+        world.network.change(.quic) { $0.isSilent = true }
+        #expect(try world.connect() == .webSocket)
+        world.simulation.advance(by: .seconds(11))
+        #expect(world.record.winner == .webSocket)
+        world.network.change(.quic) { $0.isSilent = false }
+        var carried: [TransportName] = []
+        for _ in 0..<30 {
+            carried.append(try world.connect())
+            world.simulation.advance(by: .seconds(3000))
+        }
+        // The first of them is the last that the WebSocket carries: its probe brings QUIC back.
+        #expect(carried == [.webSocket] + Array(repeating: .quic, count: 29))
+    }
+
+    @Test func `A reconnect that could not try QUIC lets the memory of the WebSocket expire`() throws {  // R40
+        let key = PathKey(network: "home", destination: "service.example:443")
+        let world = try DirectWorld()
+        world.memory.remember(
+            winner: .webSocket, for: key, until: world.simulation.time.wallNow() + .seconds(86_400))
+        for _ in 0..<29 {
+            // Each ends before QUIC's turn comes, and the end of the carrier's network watch cuts the probe short.
+            #expect(try world.connect() == .webSocket)
+            try world.simulation.run { [carrier = world.carrier] in await carrier.wake() }
+            world.simulation.advance(by: .seconds(2900))
+        }
+        #expect(world.dials(.quic).isEmpty)
+        world.simulation.advance(by: .seconds(5900))
+        #expect(try world.connect() == .quic)
+    }
+
+    @Test func `At most one learning dial runs per network`() throws {  // R41
+        let world = try DirectWorld()
+        world.network.change(.quic) { $0.isSilent = true }
+        for _ in 0..<5 { _ = try world.open() }
+        #expect(world.dials(.quic).count <= 2)
+        let learning = world.carrier.reports.flatMap(\.candidates).count { $0.outcome == .learning }
+        #expect(learning == 1)
+    }
+
+    @Test func `Without a network nothing is remembered and nothing probed`() throws {  // R58
+        let world = try DirectWorld()
+        world.place.current = nil
+        world.network.change(.quic) { $0.isSilent = true }
+        #expect(try world.connect() == .webSocket)
+        world.simulation.advance(by: .seconds(20))
+        world.network.change(.quic) { $0.isSilent = false }
+        #expect(try world.connect() == .quic)
+        #expect(world.record == PathRecord())
+    }
+
+    @Test func `A cancelled open leaves no dial and no socket`() throws {
+        for moment in stride(from: 0, through: 400, by: 10) {
+            let world = try DirectWorld()
+            world.network.change(.quic) { $0.delay = .milliseconds(150) }
+            let opening = world.simulation.start { [carrier = world.carrier] () async -> Close? in
+                do throws(Close) { _ = try await carrier.open() } catch { return error }
+                return nil
+            }
+            world.simulation.advance(by: .milliseconds(moment))
+            opening.cancel()
+            let close = try world.simulation.run { await opening.value }
+            #expect(close == nil || close == .cancelled)
+            world.simulation.advance(by: .seconds(30))
+            #expect(world.openPaths == 0, "cancelled after \(moment) ms")
+            #expect(world.simulation.time.nextDeadline == nil, "cancelled after \(moment) ms")
+        }
+    }
+
+    @Test func `The same instant has one winner`() throws {
+        // The WebSocket's third round trip and QUIC's only one end together.
+        let world = try DirectWorld()
+        world.network.change(.quic) { $0.delay = .milliseconds(185) }
+        let socket = try world.open()
+        #expect(world.simulation.time.now() == .zero + .milliseconds(370))
+        #expect(world.openPaths == 1)
+        world.simulation.advance(by: .seconds(30))
+        #expect(world.network.openPaths(of: socket.info.transport) == 1)
+        #expect(world.openPaths == 1)
+    }
+
+    @Test func `The first flight is the first message, and a probe says nothing`() throws {
+        let world = try DirectWorld()
+        world.network.change(.quic) { $0.isSilent = true }
+        let opening = world.simulation.start { [carrier = world.carrier] in
+            try? await carrier.open(firstFlight: Bytes("message 1"))
+        }
+        world.simulation.advance(by: .milliseconds(400))
+        world.network.change(.quic) { $0.isSilent = false }
+        let near = try world.simulation.run { await opening.value }
+        let far = try world.accept(.webSocket)
+        let messages = try world.simulation.run { try await far.receive() }
+        #expect(messages.map(\.payload) == [Bytes("message 1")])
+        #expect(world.network.openPaths(of: .quic) == 0)
+        withExtendedLifetime(near) {}
+    }
+
+    @Test func `A wake dials afresh and ends what stands`() throws {  // R61
+        let world = try DirectWorld()
+        let standing = try world.open()
+        world.network.change(.quic) { $0.isSilent = true }
+        world.network.change(.webSocket) { $0.isSilent = true }
+        let opening = world.simulation.start { [carrier = world.carrier] in try? await carrier.open() }
+        world.simulation.advance(by: .seconds(5))
+        world.network.change(.quic) { $0.isSilent = false }
+        world.network.change(.webSocket) { $0.isSilent = false }
+        world.place.current = "office"
+        try world.simulation.run { [carrier = world.carrier] in await carrier.wake() }
+        let fresh = try #require(try world.simulation.run { await opening.value })
+        #expect(world.carrier.reports.last?.network == "office")
+        let end = try world.simulation.run { () async -> Close? in
+            do throws(Close) { _ = try await standing.receive() } catch { return error }
+            return nil
+        }
+        #expect(end?.code == .goingAway && end?.origin == .local)
+        // A local end blames nobody.
+        #expect(world.record.demotions.isEmpty)
+        withExtendedLifetime(fresh) {}
+    }
+
+    @Test func `A closed carrier opens nothing more and leaves nothing`() throws {
+        let world = try DirectWorld()
+        let standing = try world.open()
+        world.network.change(.quic) { $0.isSilent = true }
+        world.network.change(.webSocket) { $0.isSilent = true }
+        let opening = world.simulation.start { [carrier = world.carrier] () async -> Close? in
+            do throws(Close) { _ = try await carrier.open() } catch { return error }
+            return nil
+        }
+        world.simulation.drain()
+        world.network.change(.quic) { $0.isSilent = false }
+        try world.simulation.run { [carrier = world.carrier] in await carrier.close(.goingAway, reason: "stopping") }
+        #expect(try world.simulation.run { await opening.value }?.reason == "stopping")
+        #expect(try world.failure()?.reason == "stopping")
+        world.simulation.advance(by: .seconds(30))
+        #expect(world.openPaths == 0)
+        withExtendedLifetime(standing) {}
+    }
+
+    @Test func `Branches that protect differently are refused when the chain is built`() throws {
+        struct AlwaysProtected: Transport {
+            let inner: MemoryTransport
+            var name: TransportName { "always" }
+            var capabilities: Capabilities { inner.capabilities }
+            func protection(of endpoint: Endpoint) -> Protection { .transport }
+            func dial(_ url: ServiceURL, options: DialOptions) async throws(TransportError) -> any Socket {
+                try await inner.dial(url, options: options)
+            }
+            func listen(_ endpoint: Endpoint, options: ListenOptions) async throws(TransportError) -> any Listener {
+                try await inner.listen(endpoint, options: options)
+            }
+        }
+        let simulation = Simulation()
+        let plain = MemoryTransport(network: MemoryNetwork(time: simulation.time))
+        let context = BuildContext(executor: simulation.executor, time: simulation.time)
+        let (wss, ws) = (try ServiceURL("wss://a.example"), try ServiceURL("ws://a.example"))
+        let branches: [any Transport] = [AlwaysProtected(inner: plain), plain]
+        #expect(throws: TransportError.self) { try DirectCarrier(url: ws, transports: branches, context: context) }
+        #expect(throws: Never.self) { try DirectCarrier(url: wss, transports: branches, context: context) }
+        #expect(throws: TransportError.self) { try DirectCarrier(url: wss, transports: [], context: context) }
+        #expect(throws: TransportError.self) {
+            try DirectCarrier(url: wss, transports: [plain, plain], context: context)
+        }
+    }
+}

@@ -1,0 +1,91 @@
+import MemoryTransport
+import Synchronization
+import Testing
+import TransportKit
+import TransportKitTesting
+
+@testable import DirectCarrier
+
+/// Two transports on a scripted network, a service that listens on both, and a carrier, in simulated time.
+struct DirectWorld {
+    let simulation = Simulation()
+    let network: MemoryNetwork
+    let quic: MemoryTransport
+    let webSocket: MemoryTransport
+    let memory = InProcessPathMemory()
+    let log = RecordingLog()
+    let url: ServiceURL
+    let carrier: DirectCarrier
+    let place = Box("home")
+    private let listeners: [any Listener]
+
+    /// Any `Sendable` box that a closure can read.
+    final class Box: Sendable {
+        private let value: Mutex<String?>
+        init(_ value: String?) { self.value = Mutex(value) }
+        var current: String? {
+            get { value.withLock { $0 } }
+            set { value.withLock { $0 = newValue } }
+        }
+    }
+
+    /// 20 ms each way: QUIC opens after one round trip, the WebSocket after three.
+    init(_ change: (inout DialOptions) -> Void = { _ in }) throws {
+        network = MemoryNetwork(time: simulation.time, executor: simulation.executor)
+        quic = MemoryTransport(network: network, name: .quic, capabilities: [.streams, .datagrams], roundTrips: 1)
+        webSocket = MemoryTransport(network: network, name: .webSocket, capabilities: [.streams, .text], roundTrips: 3)
+        url = try ServiceURL("wss://service.example/v1/app")
+        for transport in [TransportName.quic, .webSocket] {
+            network.change(transport) { $0.delay = .milliseconds(20) }
+        }
+        var options = DialOptions()
+        change(&options)
+        let context = BuildContext(
+            executor: simulation.executor, time: simulation.time, log: Log(level: .debug, sink: log), memory: memory,
+            network: { [place] in place.current })
+        carrier = try DirectCarrier(url: url, transports: [quic, webSocket], options: options, context: context)
+        listeners = try simulation.run { [quic, webSocket, url] in
+            [
+                try await quic.listen(url.endpoint, options: ListenOptions()),
+                try await webSocket.listen(url.endpoint, options: ListenOptions()),
+            ]
+        }
+    }
+
+    var record: PathRecord { record(on: "home") }
+
+    func record(on network: String) -> PathRecord {
+        memory.record(
+            for: PathKey(network: network, destination: "service.example:443"), at: simulation.time.wallNow())
+    }
+
+    func open() throws -> any Socket {
+        try simulation.run { [carrier] in try await carrier.open() }
+    }
+
+    /// How an `open` fails.
+    func failure() throws -> Close? {
+        try simulation.run { [carrier] () async -> Close? in
+            do throws(Close) { _ = try await carrier.open() } catch { return error }
+            return nil
+        }
+    }
+
+    /// Opens, says which transport carries, and ends the session.
+    func connect() throws -> TransportName {
+        let socket = try open()
+        try simulation.run { _ = await socket.close() }
+        return socket.info.transport
+    }
+
+    func dials(_ transport: TransportName) -> [Duration] {
+        network.dials.filter { $0.transport == transport }.map { $0.start - .zero }
+    }
+
+    var openPaths: Int { network.openPaths(of: .quic) + network.openPaths(of: .webSocket) }
+
+    /// Ends what listens, so that nothing is left of the world.
+    func accept(_ transport: TransportName) throws -> any Socket {
+        try simulation.run { [listeners] in try await listeners[transport == .quic ? 0 : 1].accept() }
+    }
+}

@@ -1,0 +1,100 @@
+import MemoryTransport
+import Testing
+import TransportKit
+import TransportKitTesting
+
+@testable import DirectCarrier
+
+/// How the end of a session makes QUIC stand back, through the whole carrier.
+@Suite struct SessionEndTests {
+    private func receive(_ socket: any Socket, in world: DirectWorld) throws {
+        _ = try world.simulation.run { try? await socket.receive() }
+    }
+
+    private func say(_ text: String, from socket: any Socket, in world: DirectWorld) throws {
+        try world.simulation.run { try await socket.send(Message(Bytes(text))) }
+    }
+
+    @Test func `A path lost before the first message demotes for a day`() throws {  // R46, R48, B04
+        let world = try DirectWorld()
+        let socket = try world.open()
+        world.network.cut(.quic)
+        try receive(socket, in: world)
+        #expect(world.record.demotions[.quic] != nil)
+        #expect(try world.connect() == .webSocket)
+        // R49: its learning dials work, and move nothing.
+        world.simulation.advance(by: .seconds(86_000))
+        #expect(try world.connect() == .webSocket)
+        world.simulation.advance(by: .seconds(401))
+        #expect(try world.connect() == .quic)
+    }
+
+    @Test(arguments: [(59_999, true), (60_000, false)])
+    func `Within a minute of the first message a lost path demotes`(milliseconds: Int, demotes: Bool) throws {  // R47
+        let world = try DirectWorld()
+        let socket = try world.open()
+        let far = try world.accept(.quic)
+        try say("hello", from: far, in: world)
+        try receive(socket, in: world)
+        world.simulation.advance(by: .milliseconds(milliseconds))
+        world.network.cut(.quic)
+        try receive(socket, in: world)
+        #expect((world.record.demotions[.quic] != nil) == demotes)
+    }
+
+    @Test func `A verdict of the service demotes nothing`() throws {  // R50
+        let world = try DirectWorld()
+        let socket = try world.open()
+        let far = try world.accept(.quic)
+        try world.simulation.run { _ = await far.close(.refused, reason: "not admitted") }
+        try receive(socket, in: world)
+        #expect(world.record.demotions.isEmpty)
+        #expect(world.carrier.states.latest == .idle)
+    }
+
+    @Test func `Bytes of a stream prove the path as a message does`() throws {
+        let world = try DirectWorld()
+        let socket = try world.open()
+        let far = try world.accept(.quic)
+        try world.simulation.run {
+            let stream = try await socket.openStream()
+            try await stream.write([1])
+            let other = try await far.acceptStream()
+            try await other.write([2])
+            _ = try await stream.read(upTo: 1)
+        }
+        world.simulation.advance(by: .seconds(61))
+        world.network.cut(.quic)
+        try receive(socket, in: world)
+        #expect(world.record.demotions.isEmpty)
+    }
+
+    @Test func `The network on which it was dialled takes the blame`() throws {  // R54
+        let world = try DirectWorld()
+        let socket = try world.open()
+        world.place.current = "office"
+        world.network.cut(.quic)
+        try receive(socket, in: world)
+        #expect(world.record(on: "home").demotions[.quic] != nil)
+        #expect(world.record(on: "office").demotions.isEmpty)
+    }
+
+    @Test func `A further failure restarts the day`() throws {  // R54
+        let world = try DirectWorld()
+        for pause in [0, 80_000] {
+            world.simulation.advance(by: .seconds(pause))
+            // While it stands back, QUIC carries only where the WebSocket cannot.
+            world.network.change(.webSocket) { $0.refusal = TransportError(.refused, "no") }
+            let socket = try world.open()
+            #expect(socket.info.transport == .quic)
+            world.network.cut(.quic)
+            try receive(socket, in: world)
+        }
+        world.network.change(.webSocket) { $0.refusal = nil }
+        world.simulation.advance(by: .seconds(80_000))
+        #expect(world.record.demotions[.quic] != nil)
+        #expect(try world.connect() == .webSocket)
+        world.simulation.advance(by: .seconds(6500))
+        #expect(try world.connect() == .quic)
+    }
+}
