@@ -1,3 +1,4 @@
+import Foundation
 import Glibc
 import Testing
 import TransportKit
@@ -33,6 +34,19 @@ struct SelfSignedCertificateTests {
         #expect(
             other.handshake().client?.message
                 == "the certificate is for localhost, 127.0.0.1 and ::1, not for 127.0.0.2")
+    }
+
+    // RFC 5915 §3. Half of all keys failed this, so sixteen are made.
+    @Test func `the key is written with all its 32 bytes, as strict readers want it`() throws {
+        for number in 0..<16 {
+            let files = try SelfSignedCertificate.makeIfMissing(
+                names: names, directory: authority.path("key-\(number)"))
+            let text = String(decoding: try contents(files.key), as: UTF8.self)
+            let body = text.split(separator: "\n").filter { !$0.hasPrefix("-") }.joined()
+            let der = Array(try #require(Data(base64Encoded: body)))
+            // Version 1 and a string of 32 bytes.
+            #expect(der.split(separator: [0x02, 0x01, 0x01, 0x04, 0x20], maxSplits: 1).count == 2)
+        }
     }
 
     @Test func `the key is its owner's alone and no half-written file is left`() throws {

@@ -53,6 +53,22 @@ static inline int tk_gnutls_key_id(gnutls_x509_crt_t certificate, unsigned char 
 	return gnutls_x509_crt_get_key_id(certificate, GNUTLS_KEYID_USE_SHA256, hash, length);
 }
 
+/* How many bytes the library writes for the secret number of an EC key; 0 if the key is no EC key. */
+static inline unsigned tk_gnutls_ec_secret_length(gnutls_x509_privkey_t key)
+{
+	gnutls_ecc_curve_t curve;
+	gnutls_datum_t x, y, secret;
+	unsigned length;
+	if (gnutls_x509_privkey_export_ecc_raw(key, &curve, &x, &y, &secret) < 0)
+		return 0;
+	length = secret.size;
+	gnutls_memset(secret.data, 0, secret.size);
+	gnutls_free(secret.data);
+	gnutls_free(x.data);
+	gnutls_free(y.data);
+	return length;
+}
+
 static inline int tk_gnutls_private_key_id(gnutls_x509_privkey_t key, unsigned char *hash, size_t *length)
 {
 	return gnutls_x509_privkey_get_key_id(key, GNUTLS_KEYID_USE_SHA256, hash, length);

@@ -142,7 +142,18 @@ package struct IssuedCertificate: Sendable {
 
     /// Makes a new one.
     init(_ kind: CertificateRecipe.Key) throws(TransportError) {
-        unsafe pointer = try Self.make { key in
+        var key = unsafe try Self.generate(kind)
+        // GnuTLS writes the secret number without its leading zeros, and with one more where its first bit is set. RFC
+        // 5915 §3 wants all 32 bytes and no more, and strict readers refuse the file. Every second key is right as it is.
+        while case .ecP256 = kind, unsafe tk_gnutls_ec_secret_length(key) != 32 {
+            unsafe gnutls_x509_privkey_deinit(key)
+            unsafe key = try Self.generate(kind)
+        }
+        unsafe pointer = key
+    }
+
+    private static func generate(_ kind: CertificateRecipe.Key) throws(TransportError) -> gnutls_x509_privkey_t {
+        unsafe try make { key in
             switch kind {
             case .ecP256: unsafe tk_gnutls_generate_ec(key, GNUTLS_ECC_CURVE_SECP256R1)
             case .ecP192: unsafe tk_gnutls_generate_ec(key, GNUTLS_ECC_CURVE_SECP192R1)
