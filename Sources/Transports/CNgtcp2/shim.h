@@ -625,9 +625,10 @@ static inline int64_t tk_quic_write(
 static inline int64_t tk_quic_write_datagram(
     tk_quic *quic, uint8_t *packet, size_t capacity, int *accepted, const uint8_t *bytes, size_t count, uint64_t now)
 {
+    /* The library asserts that no vector is empty: an empty datagram has none. */
     ngtcp2_vec vector = { (uint8_t *) bytes, count };
     return ngtcp2_conn_writev_datagram(quic->connection, &quic->path.path, &quic->info, packet, capacity, accepted,
-                                       NGTCP2_WRITE_DATAGRAM_FLAG_MORE, 0, &vector, 1, now);
+                                       NGTCP2_WRITE_DATAGRAM_FLAG_MORE, 0, &vector, count > 0 ? 1 : 0, now);
 }
 
 static inline void tk_quic_sent(tk_quic *quic, uint64_t now)
