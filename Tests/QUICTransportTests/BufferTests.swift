@@ -35,6 +35,20 @@ import TransportKitTesting
         }
     }
 
+    // R7: a refused bulk stream costs the message under way, and none that waits behind it.
+    @Test func `Messages of which nothing is sent can go elsewhere, one that is under way cannot`() {
+        var queue = OutboundQueue()
+        queue.append(message: Bytes("first"))
+        #expect(take(6, from: &queue) == [5] + Array("first".utf8))
+        #expect(queue.unsentMessages.isEmpty)
+        queue.append(message: Bytes("second"))
+        queue.append(message: Bytes(repeating: 9, count: 2000))
+        #expect(queue.unsentMessages.reduce(0) { $0 + $1.count } == queue.unsent)
+        #expect(queue.unsentMessages.first?.prefix(7) == Bytes([6] + Array("second".utf8)))
+        _ = take(1, from: &queue)
+        #expect(queue.unsentMessages.isEmpty)
+    }
+
     /// What the library does: looks at what is next and takes some of it.
     private func take(_ count: Int, from queue: inout OutboundQueue) -> [UInt8] {
         let taken = Array(queue.nextBytes.prefix(count))

@@ -26,6 +26,8 @@ struct OutboundQueue {
     /// Whether the end of the stream has been asked for, and sent.
     var isFinishing = false
     private(set) var isFinishSent = false
+    /// Where a message began that was written while nothing waited.
+    private var messageStart = UInt64.max
 
     /// Up to here a payload is copied; beyond, a system call's worth of copying costs more than a second piece.
     private static let smallest = 1024
@@ -61,10 +63,17 @@ struct OutboundQueue {
 
     /// Puts a message behind its length (R6).
     mutating func append(message: Bytes) {
+        if unsent == 0 { messageStart = endOffset }
         var header = Bytes(capacity: 8)
         Varint.append(UInt64(message.count), to: &header)
         append(header)
         append(message)
+    }
+
+    /// What waits, where it begins with a message and none of it is sent: it can go elsewhere instead.
+    var unsentMessages: [Bytes] {
+        guard unsent > 0, sentOffset == messageStart else { return [] }
+        return [chunks[next].dropFirst(nextSent)] + chunks[(next + 1)...]
     }
 
     /// Points `vectors` at what is to be sent next.

@@ -71,6 +71,18 @@ extension QUICConnection {
         return stream
     }
 
+    /// The peer refuses the bulk stream. The message under way is lost (R7); what came after it goes on a new stream,
+    /// because nobody is told that the peer has refused: only trying to send tells.
+    func bulkIsOver(_ stream: StreamState) {
+        bulk = nil
+        let rest = stream.outbound.unsentMessages
+        if !rest.isEmpty, let next = openBulk() {
+            for bytes in rest { next.outbound.append(bytes) }
+            enqueue(next)
+        }
+        wakeSender()
+    }
+
     /// A task that waited to send does so no longer.
     func forgetWaiter(_ waiter: Signal) {
         sendWaiters.removeAll { $0 === waiter }

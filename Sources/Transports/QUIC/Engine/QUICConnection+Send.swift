@@ -180,10 +180,7 @@ extension QUICConnection {
         if stream.stopCode == nil { stream.stopCode = stream.resetCode ?? 0 }
         stream.wake()
         if stream === control { isControlOver = true }
-        guard stream === bulk else { return }
-        // The messages under way are lost, the next one gets a new stream (R7).
-        bulk = nil
-        wakeSender()
+        if stream === bulk { bulkIsOver(stream) }
     }
 
     /// The library says when a stream's window grows, but not when the connection's does.

@@ -41,10 +41,7 @@ extension QUICConnection {
             sink.closed = []
             for stream in closed {
                 sink.forget(stream)
-                if stream === bulk {
-                    bulk = nil
-                    wakeSender()
-                }
+                if stream === bulk { bulkIsOver(stream) }
                 if stream.isControl { isControlOver = true }
                 stream.wake()
                 giveBackPlace(of: stream)
