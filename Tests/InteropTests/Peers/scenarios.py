@@ -320,6 +320,16 @@ async def too_big(session: WebSocketSession) -> None:
     await expect_end(session, framing.CLOSE_TOO_BIG)
 
 
+async def over_limit(session: WebSocketSession) -> None:
+    """The other end sends a message above this end's limit; the package must end the session with 1009."""
+    try:
+        await session.receive()
+    except Ended as end:
+        check(end.code == framing.CLOSE_TOO_BIG, f"ended with {end}")
+        return
+    raise Failure("a message above the limit came through")
+
+
 async def bad_text(session: WebSocketSession) -> None:
     """Text that is not UTF-8 ends the session with 1007."""
     await session.wire.send(b"\xc3\x28", text=True)
@@ -353,6 +363,7 @@ WEBSOCKET: dict[str, Drive] = BOTH | {
     "ping": ping,
     "quiet": quiet,
     "too-big": too_big,
+    "over-limit": over_limit,
     "bad-text": bad_text,
 }
 

@@ -36,7 +36,6 @@ class WebSocketSession:
             raise Ended(self.wire.close_code or 1006, self.wire.close_reason or "")
 
     def _ended(self, closed: ConnectionClosed) -> Ended:
-        frame = closed.rcvd if closed.rcvd is not None and (closed.rcvd_then_sent or closed.sent is None) else None
-        if frame is None:
-            frame = closed.rcvd
+        # Without a close frame of the other end it is this end's own verdict that counts, such as 1009.
+        frame = closed.rcvd or closed.sent
         return Ended(frame.code, frame.reason) if frame is not None else Ended(1006, str(closed))

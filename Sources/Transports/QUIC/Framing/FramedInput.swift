@@ -1,10 +1,10 @@
-internal import TransportKit
+package import TransportKit
 
 /// Takes apart the streams that have a form: the control stream and the unidirectional ones (R5–R7).
 ///
 /// No I/O. A message that lies whole in what is fed becomes a window on one copy of it, one that does not is gathered in
 /// storage of its own: every byte is copied once.
-struct FramedInput {
+package struct FramedInput {
     /// What comes next on the stream.
     private enum Stage {
         /// The varint that says what kind of unidirectional stream it is.
@@ -17,14 +17,14 @@ struct FramedInput {
     }
 
     /// What was found, with the bytes of the stream it took, its length included.
-    struct Item: Equatable {
-        let payload: Bytes
-        let cost: Int
-        let isTarget: Bool
+    package struct Item: Equatable {
+        package let payload: Bytes
+        package let cost: Int
+        package let isTarget: Bool
     }
 
     /// Why the rest cannot be read.
-    enum Failure: Error, Equatable {
+    package enum Failure: Error, Equatable {
         case tooLong(announced: UInt64, limit: Int)
         case badTarget(announced: UInt64)
         case unknownKind(UInt64)
@@ -48,17 +48,17 @@ struct FramedInput {
     }
 
     /// For the control stream of an end whose peer sends the target first.
-    static func target(thenMessagesUpTo limit: Int) -> FramedInput { FramedInput(.target, limit: limit) }
+    package static func target(thenMessagesUpTo limit: Int) -> FramedInput { FramedInput(.target, limit: limit) }
     /// For the control stream of the dialer, on which messages come at once.
-    static func messages(upTo limit: Int) -> FramedInput { FramedInput(.messages, limit: limit) }
+    package static func messages(upTo limit: Int) -> FramedInput { FramedInput(.messages, limit: limit) }
     /// For a unidirectional stream of the peer.
-    static func unidirectional(messagesUpTo limit: Int) -> FramedInput { FramedInput(.kind, limit: limit) }
+    package static func unidirectional(messagesUpTo limit: Int) -> FramedInput { FramedInput(.kind, limit: limit) }
 
     /// Whether what came so far ends between two items.
-    var isBetweenItems: Bool { partial == nil && pending.want == 0 }
+    package var isBetweenItems: Bool { partial == nil && pending.want == 0 }
 
     /// Takes bytes that arrived and gives out what is whole.
-    mutating func feed(_ bytes: UnsafeRawBufferPointer, _ emit: (Item) -> Void) throws(Failure) {
+    package mutating func feed(_ bytes: UnsafeRawBufferPointer, _ emit: (Item) -> Void) throws(Failure) {
         var offset = 0
         // One copy of what was fed, made when the first message lies whole in it.
         var shared: (bytes: Bytes, base: Int)?
