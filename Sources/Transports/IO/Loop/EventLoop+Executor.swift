@@ -1,7 +1,17 @@
 extension EventLoop: SerialExecutor, TaskExecutor {
-    /// Takes a job of the Swift runtime. On the loop's own thread that costs neither a system call nor a lock.
+    /// Takes a job of an actor. On the loop's own thread that costs neither a system call nor a lock.
     public func enqueue(_ job: consuming ExecutorJob) {
-        enqueue(.job(UnownedJob(job)))
+        enqueue(.actorJob(UnownedJob(job)))
+    }
+
+    /// Takes a job of a task that prefers the loop.
+    ///
+    /// It is told apart from an actor's, because the runtime has to be told: to a task with a preference a thread that
+    /// runs without one is the wrong place, and each call to an actor of the very loop would be queued once more. Without
+    /// a preference it is the other way round.
+    @_implements(TaskExecutor,enqueue(_:))
+    public func enqueueTaskJob(_ job: consuming ExecutorJob) {
+        enqueue(.taskJob(UnownedJob(job)))
     }
 
     /// The form in which an actor names the loop as its executor.

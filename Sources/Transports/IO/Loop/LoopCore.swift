@@ -3,7 +3,10 @@ internal import TransportKit
 
 /// Something a loop has to run.
 enum Work {
-    case job(UnownedJob)
+    /// A job of an actor that belongs to the loop.
+    case actorJob(UnownedJob)
+    /// A job of a task that prefers the loop.
+    case taskJob(UnownedJob)
     case closure(@Sendable () -> Void)
 }
 
@@ -105,12 +108,15 @@ final class LoopCore: @unchecked Sendable {
 
     func runReady(on loop: EventLoop) {
         let executor = unsafe loop.asUnownedSerialExecutor()
+        let preferred = unsafe loop.asUnownedTaskExecutor()
         // Jobs beget jobs; after so many generations the descriptors get their turn.
-        for _ in 0..<64 where !ready.isEmpty {
+        for _ in 0..<64 {
+            if ready.isEmpty { return }
             swap(&ready, &batch)
             for work in batch {
                 switch work {
-                case .job(let job): unsafe job.runSynchronously(on: executor)
+                case .actorJob(let job): unsafe job.runSynchronously(on: executor)
+                case .taskJob(let job): unsafe job.runSynchronously(isolatedTo: executor, taskExecutor: preferred)
                 case .closure(let closure): closure()
                 }
             }
