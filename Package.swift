@@ -85,14 +85,14 @@ let package = Package(
         .executableTarget(
             name: "compose-a-chain",
             dependencies: [
-                "TransportKit", "TransportIO", "QUICTransport", "WebSocketTransport", "DirectCarrier",
+                "TransportKit", "TransportIO", "TransportTLS", "QUICTransport", "WebSocketTransport", "DirectCarrier",
                 "MuxCarrier",
             ],
-            path: "Examples/compose-a-chain", packageAccess: false, swiftSettings: strict),
+            path: "Examples/compose-a-chain", exclude: ["README.md"], packageAccess: false, swiftSettings: strict),
         .executableTarget(
             name: "swap-a-policy",
             dependencies: ["TransportKit", "TransportIO", "MemoryTransport", "DirectCarrier"],
-            path: "Examples/swap-a-policy", packageAccess: false, swiftSettings: strict),
+            path: "Examples/swap-a-policy", exclude: ["README.md"], packageAccess: false, swiftSettings: strict),
         .target(
             name: "FramedTCP", dependencies: ["TransportKit", "TransportIO"],
             path: "Examples/write-a-transport/FramedTCP", packageAccess: false, swiftSettings: strict),
