@@ -36,8 +36,11 @@ public enum HostProgram {
     ) async throws {
         try await withLoop { loop in
             let log = Log(level: configuration.logLevel, sink: StandardErrorLog())
+            let network = await NetworkIdentity.watch(loop: loop, log: log)
+            defer { network.stop() }
             let graph = try graph(
-                configuration, loop: loop, log: log, allowsAnyPort: allowsAnyPort, extending: extending)
+                configuration, loop: loop, log: log, network: network, allowsAnyPort: allowsAnyPort,
+                extending: extending)
             let runner = HostRunner(graph, loop: loop, log: log)
             let signals = StopSignals { runner.beginGracefulShutdown() }
             defer { withExtendedLifetime(signals) {} }
@@ -46,12 +49,12 @@ public enum HostProgram {
     }
 
     static func graph(
-        _ configuration: HostConfiguration, loop: EventLoop, log: Log, allowsAnyPort: Bool = false,
-        extending: Extension
+        _ configuration: HostConfiguration, loop: EventLoop, log: Log, network: NetworkIdentity? = nil,
+        allowsAnyPort: Bool = false, extending: Extension
     ) throws -> HostGraph {
         var registry = try StandardRegistry.make(loop: loop)
         try extending(&registry, loop)
-        let context = BuildContext(executor: loop, time: loop, log: log)
+        let context = BuildContext(executor: loop, time: loop, log: log, network: { network?.key })
         return try HostGraph(configuration, registry: registry, context: context, allowsAnyPort: allowsAnyPort)
     }
 
