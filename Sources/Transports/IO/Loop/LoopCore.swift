@@ -166,7 +166,7 @@ final class LoopCore: @unchecked Sendable {
     private func fireTimers() {
         guard timers.earliest != nil else { return }
         let now = Instant(nanoseconds: tk_boottime())
-        while let entry = timers.takeDue(now: now) { entry.timer.due(entry: entry.instant, now: now) }
+        while let entry = timers.takeDue(now: now) { entry.timer.due(entry: entry.instant) }
     }
 
     /// Lets go of every descriptor and timer.

@@ -38,12 +38,13 @@ package final class LoopTimer {
     }
 
     /// The heap's entry for `instant` has come due.
-    func due(entry instant: Instant, now: Instant) {
+    func due(entry instant: Instant) {
         // An entry for another instant was left behind when the timer was moved forward.
         guard queued == instant else { return }
         queued = nil
         guard let deadline else { return }
-        guard deadline <= now else {
+        guard deadline == instant else {
+            // It was moved later. Even if that has passed too, its turn comes after those that were due before.
             queued = deadline
             core.timers.insert(self, at: deadline)
             return
