@@ -81,6 +81,8 @@ import TransportKitTesting
         simulation.advance(by: .milliseconds(2500))
         #expect(log.lines.map(\.message) == ["1.0 seconds", "2.0 seconds"])
         #expect(simulation.time.now() == .zero + .milliseconds(2500))
+        simulation.advance(by: .milliseconds(500))
+        #expect(log.lines.count == 3)
     }
 
     @Test func `A seed brings the same numbers back`() {
