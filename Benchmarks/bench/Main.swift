@@ -10,7 +10,7 @@ struct Command: Sendable {
 @main
 struct Bench {
     static let commands: [Command] =
-        LoopPingPong.commands + RawSockets.commands + WireServer.commands + WireClients.commands
+        LoopPingPong.commands + RawSockets.commands + QUICBench.commands + WireServer.commands + WireClients.commands
 
     static func main() async {
         signal(SIGPIPE, SIG_IGN)

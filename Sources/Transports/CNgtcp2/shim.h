@@ -593,6 +593,12 @@ static inline int tk_quic_set_tls(tk_quic *quic, gnutls_session_t session, int i
     return 0;
 }
 
+/// Makes the connection forget its TLS session, which may then be freed.
+static inline void tk_quic_release_tls(tk_quic *quic)
+{
+    ngtcp2_conn_set_tls_native_handle(quic->connection, NULL);
+}
+
 static inline void tk_quic_set_keepalive(tk_quic *quic, uint64_t nanoseconds)
 {
     ngtcp2_conn_set_keep_alive_timeout(quic->connection, nanoseconds);

@@ -35,6 +35,11 @@ final class QUICSocket: Socket {
             guard message.format == .binary else { throw .misuse("QUIC has no text messages") }
         }
         guard !messages.isEmpty else { return }
+        switch connection.ifOnLoop?.send(messages, waiter: nil) {
+        case .accepted: return
+        case .failed(let close): throw close
+        case .mustWait, nil: break
+        }
         let waiter = Signal()
         while true {
             switch await connection.run({ $0.send(messages, waiter: waiter) }) {
@@ -51,7 +56,11 @@ final class QUICSocket: Socket {
 
     func receive() async throws(Close) -> [Message] {
         let arrived = try await inbox.takeAll()
-        connection.post { $0.taken(arrived) }
+        if let connection = connection.ifOnLoop {
+            connection.taken(arrived)
+        } else {
+            connection.post { $0.taken(arrived) }
+        }
         return arrived.map(\.message)
     }
 

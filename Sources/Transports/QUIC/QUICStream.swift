@@ -18,6 +18,14 @@ final class QUICStream: Stream {
 
     func read(upTo limit: Int) async throws(StreamError) -> Bytes? {
         guard limit > 0 else { throw .misuse("a read wants at least one byte") }
+        if let connection = connection.ifOnLoop, !state.isReading {
+            switch connection.read(state, upTo: limit) {
+            case .bytes(let bytes): return bytes
+            case .ended: return nil
+            case .failed(let error): throw error
+            case .mustWait: break
+            }
+        }
         var isFirst = true
         while true {
             let answer = await connection.run { [state, isFirst] connection -> QUICConnection.Reading in
@@ -41,6 +49,15 @@ final class QUICStream: Stream {
 
     func write(_ bytes: Bytes) async throws(StreamError) {
         var left: Bytes? = bytes
+        if let connection = connection.ifOnLoop, !state.isWriting {
+            switch connection.write(bytes, to: state) {
+            case .accepted: return
+            case .failed(let error): throw error
+            case .mustWait:
+                state.isWriting = true
+                left = nil
+            }
+        }
         while true {
             let answer = await connection.run { [state, left] connection -> QUICConnection.Writing in
                 if left != nil, state.isWriting { return .failed(.misuse("another task writes already")) }

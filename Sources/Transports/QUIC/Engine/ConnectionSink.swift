@@ -61,6 +61,7 @@ internal import TransportKit
     }
 
     func takeUnknownStreams() -> [StreamState] {
+        if unknownStreams.isEmpty { return [] }
         defer { unknownStreams = [] }
         return unknownStreams
     }

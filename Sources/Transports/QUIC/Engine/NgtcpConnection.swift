@@ -4,9 +4,17 @@ internal import TransportTLS
 
 /// The library's connection, which it owns: it is freed with this value, before the TLS session and the sink it borrows.
 @safe struct NgtcpConnection: ~Copyable {
-    let tls: TLSSession
+    private let held: Held
     private let quic: UnsafeMutablePointer<tk_quic>
     private let sink: ConnectionSink
+
+    /// The TLS session, apart from the connection, so that it can go first.
+    private final class Held {
+        /// Nil once ``releaseTLS()`` was called.
+        var tls: TLSSession?
+
+        init(_ tls: TLSSession) { self.tls = tls }
+    }
 
     /// What a write did.
     struct Written {
@@ -49,11 +57,23 @@ internal import TransportTLS
             throw TransportError(.resources, "QUIC and TLS cannot be joined")
         }
         unsafe self.quic = unsafe quic
-        self.tls = tls
+        held = Held(tls)
         self.sink = sink
     }
 
     deinit { unsafe tk_quic_free(quic) }
+
+    /// What TLS has agreed on, and why not.
+    var verificationFailure: TransportError? { held.tls?.verificationFailure }
+    var negotiatedProtocol: String? { held.tls?.negotiatedProtocol }
+    var peerKey: PublicKeyHash? { held.tls?.peerKey }
+    var isResumed: Bool { held.tls?.resumed ?? false }
+
+    /// Lets the TLS session go, for an end that takes no TLS message any more; the keys are the library's own by then.
+    func releaseTLS() {
+        unsafe tk_quic_release_tls(quic)
+        held.tls = nil
+    }
 
     // MARK: - Packets
 

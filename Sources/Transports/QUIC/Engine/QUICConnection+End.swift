@@ -20,7 +20,7 @@ extension QUICConnection {
         }
         phase = .lingering(until: now + limits.linger)
         wakeWaiters()
-        owner?.connectionWantsToSend(self)
+        wantToSend()
     }
 
     /// Ends at once because the peer broke a rule of ours.
@@ -53,7 +53,7 @@ extension QUICConnection {
             closeFrame ?? .application(Self.wireCode(close.code), close.code.isSynthetic ? "" : close.wireReason)
         enter(.closing(until: now + library.probeTimeout * 3), close)
         isCloseDue = true
-        owner?.connectionWantsToSend(self)
+        wantToSend()
         owner?.connectionEnded(self, with: close)
     }
 
@@ -93,7 +93,7 @@ extension QUICConnection {
             // RFC 9000 §10.2.1: less and less often.
             packetsSinceClose += 1
             isCloseDue = packetsSinceClose.nonzeroBitCount == 1
-            if isCloseDue { owner?.connectionWantsToSend(self) }
+            if isCloseDue { wantToSend() }
         case TK_QUIC_IDLE:
             let limit = keepalive.idleTimeout
             lost(TransportError(.idle, "nothing has been heard of the peer for its idle limit, at most \(limit)"))
@@ -106,7 +106,7 @@ extension QUICConnection {
         case TK_QUIC_CRYPTO:
             let alert = library.alert
             let error =
-                library.tls.verificationFailure ?? .raised(alert, role: role, established: isEstablished)
+                library.verificationFailure ?? .raised(alert, role: role, established: isEstablished)
             fail(error, with: .alert(alert), now)
         default:
             fail(.library(status, role: role, established: isEstablished), with: .library(status), now)
@@ -120,7 +120,7 @@ extension QUICConnection {
         let close = Close.pathLost(error)
         enter(.closing(until: now + library.probeTimeout * 3), close)
         isCloseDue = true
-        owner?.connectionWantsToSend(self)
+        wantToSend()
         owner?.connectionEnded(self, with: close)
     }
 

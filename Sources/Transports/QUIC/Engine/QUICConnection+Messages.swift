@@ -13,18 +13,18 @@ extension QUICConnection {
     private var datagramBacklog: Int { min(limits.sendBufferBytes, 1 << 18) }
 
     /// Takes a batch whole or not at all. Tasks that have to wait are served in turn.
-    func send(_ messages: [Message], waiter: Signal) -> Sending {
+    func send(_ messages: [Message], waiter: Signal?) -> Sending {
         if let verdict {
-            forgetWaiter(waiter)
+            if let waiter { forgetWaiter(waiter) }
             return .failed(verdict)
         }
         guard let control else { return .failed(.misuse("the socket is not open yet")) }
         let isFirst = sendWaiters.isEmpty || sendWaiters[0] === waiter
         guard isFirst, hasRoom(for: messages, control) else {
-            if !sendWaiters.contains(where: { $0 === waiter }) { sendWaiters.append(waiter) }
+            if let waiter, !sendWaiters.contains(where: { $0 === waiter }) { sendWaiters.append(waiter) }
             return .mustWait
         }
-        if sendWaiters.first === waiter { sendWaiters.removeFirst() }
+        if let waiter, sendWaiters.first === waiter { sendWaiters.removeFirst() }
         let datagramRoom = library.datagramRoom
         for message in messages {
             switch message.delivery {
@@ -38,8 +38,8 @@ extension QUICConnection {
             }
         }
         if let bulk, bulk.outbound.hasWork, !bulk.isBlocked { sendable.append(bulk) }
-        owner?.connectionWantsToSend(self)
-        wakeSender()
+        wantToSend()
+        if !sendWaiters.isEmpty { wakeSender() }
         return .accepted
     }
 
@@ -102,7 +102,7 @@ extension QUICConnection {
     func sendTarget(_ target: Target, firstFlight: Bytes?) {
         control?.outbound.append(message: Bytes(target.wireForm))
         if let firstFlight { control?.outbound.append(message: firstFlight) }
-        owner?.connectionWantsToSend(self)
+        wantToSend()
     }
 
     /// The application has taken messages: their credit goes back to the peer (R187).
@@ -114,7 +114,7 @@ extension QUICConnection {
                 sink.datagramBytes -= item.credit
             }
         }
-        owner?.connectionWantsToSend(self)
+        wantToSend()
     }
 
     func giveBack(_ count: Int, of stream: Int64) {
@@ -127,9 +127,9 @@ extension QUICConnection {
     /// Hands over what came in a form of ours.
     func settleMessages(_ now: Instant) {
         if !sink.arrivals.isEmpty {
-            let arrivals = sink.arrivals
-            sink.arrivals.removeAll(keepingCapacity: arrivals.capacity <= 256)
-            for arrival in arrivals { settle(arrival, now) }
+            // By index: a second holder of the array would make it be copied when it is emptied.
+            for index in 0..<sink.arrivals.count { settle(sink.arrivals[index], now) }
+            sink.arrivals.removeAll(keepingCapacity: sink.arrivals.capacity <= 64)
         }
         if !sink.datagrams.isEmpty {
             let datagrams = sink.datagrams
@@ -140,8 +140,10 @@ extension QUICConnection {
                 if !inbox.put(arrived) { sink.datagramBytes -= bytes.count }
             }
         }
-        for (id, count) in sink.surplus { giveBack(count, of: id) }
-        sink.surplus.removeAll(keepingCapacity: false)
+        if !sink.surplus.isEmpty {
+            for (id, count) in sink.surplus { giveBack(count, of: id) }
+            sink.surplus = []
+        }
         for stream in sink.takeUnknownStreams() { library.stopReading(stream.id, code: CloseCode.unsupported.rawValue) }
         guard let failure = sink.framingFailure, verdict == nil else { return }
         switch failure {

@@ -24,6 +24,8 @@ extension QUICConnection {
     ///
     /// A batch must be handed to the kernel, or copied, before the next one is asked for.
     func nextBatch(into room: UnsafeMutableRawBufferPointer, now: Instant) -> OutgoingBatch? {
+        isSendDue = false
+        lastSent = now
         if let carried {
             self.carried = nil
             return carried
@@ -171,7 +173,7 @@ extension QUICConnection {
     /// A stream has something to send.
     func enqueue(_ stream: StreamState) {
         if !stream.isControl, !stream.isBlocked, !stream.isSendingOver { sendable.append(stream) }
-        owner?.connectionWantsToSend(self)
+        wantToSend()
     }
 
     /// The peer wants no more of a stream, or the stream is gone.

@@ -32,9 +32,9 @@ extension QUICConnection {
             }
         }
         if !sink.touched.isEmpty {
-            let touched = sink.touched
-            sink.touched.removeAll(keepingCapacity: touched.capacity <= 64)
-            for stream in touched { settle(stream) }
+            // By index: a second holder of the array would make it be copied when it is emptied.
+            for index in 0..<sink.touched.count { settle(sink.touched[index]) }
+            sink.touched.removeAll(keepingCapacity: sink.touched.capacity <= 64)
         }
         if !sink.closed.isEmpty {
             let closed = sink.closed
@@ -76,7 +76,7 @@ extension QUICConnection {
         }
         stream.isCounted = false
         library.allowStream(bidirectional: stream.isBidirectional)
-        owner?.connectionWantsToSend(self)
+        wantToSend()
     }
 
     // MARK: - What the application does
@@ -107,7 +107,7 @@ extension QUICConnection {
         if !stream.inbound.isEmpty {
             let bytes = stream.inbound.take(upTo: limit)
             giveBack(bytes.count, of: stream.id)
-            owner?.connectionWantsToSend(self)
+            wantToSend()
             return .bytes(bytes)
         }
         // The end stays the end, whatever happens afterwards (R192).
@@ -162,7 +162,7 @@ extension QUICConnection {
         if stream.stopCode == nil { stream.stopCode = code }
         stream.isSendingOver = true
         stream.wake()
-        owner?.connectionWantsToSend(self)
+        wantToSend()
     }
 
     /// Nobody holds the stream any more: what is finished still arrives, what is not is reset.
@@ -174,7 +174,7 @@ extension QUICConnection {
                 abort(stream, code: 0)
             } else if !stream.inbound.isEnded {
                 library.stopReading(stream.id, code: 0)
-                owner?.connectionWantsToSend(self)
+                wantToSend()
             }
         }
         dropInbound(stream)

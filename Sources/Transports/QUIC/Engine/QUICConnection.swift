@@ -75,6 +75,8 @@ final class QUICConnection {
     /// Whether something came since the blocked streams were tried.
     var hasReceived = false
     var carried: OutgoingBatch?
+    /// When the owner last asked for something to send.
+    var lastSent = Instant.zero
 
     /// Tasks that wait for room to send, oldest first, for a stream to open, and for the end.
     var sendWaiters: [Signal] = []
@@ -82,6 +84,11 @@ final class QUICConnection {
     var endWaiters: [Signal] = []
     let handshake = Signal()
 
+    /// Whether the owner knows that there may be something to send.
+    var isSendDue = false
+    /// What TLS has found out.
+    private var peerKey: PublicKeyHash?
+    private var isResumed = false
     /// Whether an application has the socket.
     var isHandedOut = false
     /// Numbers for the owner's metrics.
@@ -187,8 +194,19 @@ final class QUICConnection {
         case .gone: nil
         case .closing(let until), .draining(let until): until
         case .lingering(let until): min(until, library.expiry ?? until)
-        case .handshaking, .open: library.expiry
+        case .handshaking: library.expiry
+        case .open:
+            // The library asks to be called when its pacing lets the next packet out, even if there is none.
+            hasWork ? library.expiry : library.expiry.map { max($0, lastSent + Self.granularity) }
         }
+    }
+
+    /// No timer of QUIC is finer (RFC 9002 §6.1.2).
+    private static let granularity = Duration.milliseconds(1)
+
+    /// Whether the application's bytes wait for the path.
+    private var hasWork: Bool {
+        control?.outbound.hasWork == true || !sendable.isEmpty || !datagrams.isEmpty
     }
 
     /// Whether nothing will come of the connection any more.
@@ -213,7 +231,7 @@ final class QUICConnection {
         SocketInfo(
             transport: .quic, capabilities: library.datagramRoom > 0 ? [.streams, .datagrams] : .streams,
             protection: .transport, target: target, localAddress: local, remoteAddress: remote,
-            maxMessageBytes: limits.maxMessageBytes, peerKey: library.tls.peerKey, resumed: library.tls.resumed)
+            maxMessageBytes: limits.maxMessageBytes, peerKey: peerKey, resumed: isResumed)
     }
 
     /// The end as calls of the application see it, this end's own close included.
@@ -231,16 +249,28 @@ final class QUICConnection {
             sink.mayOpenStreams = false
             for waiter in streamWaiters + sendWaiters.prefix(1) { waiter.signal() }
         }
-        if case .lingering = phase { owner?.connectionWantsToSend(self) }
+        if case .lingering = phase { wantToSend() }
+    }
+
+    /// Asks the owner, once, to fetch what is to be sent.
+    func wantToSend() {
+        guard !isSendDue else { return }
+        isSendDue = true
+        owner?.connectionWantsToSend(self)
     }
 
     private func handshakeDone(_ now: Instant) {
         phase = .open
-        if role == .client, library.tls.negotiatedProtocol == nil {
+        peerKey = library.peerKey
+        isResumed = library.isResumed
+        if role == .client, library.negotiatedProtocol == nil {
             // RFC 9001 §8.1: a client must not go on without a protocol.
             fail(.raised(120, role: role, established: false), with: .alert(120), now)
             return
         }
+        // A server takes no TLS message any more (``HandshakeGuard``), and most of what an idle connection holds beside
+        // the library's own is the session.
+        if role == .server { library.releaseTLS() }
         if let interval = keepalive.interval { library.setKeepalive(interval) }
         if role == .client, let id = library.openStream(bidirectional: true) {
             adoptControl(

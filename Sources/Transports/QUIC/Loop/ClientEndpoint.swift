@@ -12,6 +12,8 @@ final class ClientEndpoint {
     private let pool: ClientPool
     private var timer: LoopTimer?
     private var isFlushDue = false
+    /// Made once: a flush is asked for in every turn.
+    private lazy var flushWork: () -> Void = { [weak self] in self?.flush() }
     /// What the kernel would not take.
     private var backlog: (bytes: Bytes, segment: Int, ecn: UInt8)?
     /// The time of the datagrams that are being received.
@@ -55,7 +57,7 @@ final class ClientEndpoint {
     private func scheduleFlush() {
         guard !isFlushDue else { return }
         isFlushDue = true
-        loop.atEndOfTurn { [self] in flush() }
+        loop.atEndOfTurn(flushWork)
     }
 
     private func flush() {

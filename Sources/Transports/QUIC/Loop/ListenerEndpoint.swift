@@ -46,6 +46,8 @@ final class ListenerEndpoint {
     private var unsettled: [Entry] = []
     private var unflushed: [Entry] = []
     private var isFlushDue = false
+    /// Made once: a flush is asked for in every turn.
+    private lazy var flushWork: () -> Void = { [weak self] in self?.flush() }
     private var isClosed = false
     private var batchNow: Instant?
     private var backlog: [(bytes: Bytes, batch: OutgoingBatch)] = []
@@ -174,7 +176,7 @@ final class ListenerEndpoint {
         }
         guard !isFlushDue else { return }
         isFlushDue = true
-        loop.atEndOfTurn { [self] in flush() }
+        loop.atEndOfTurn(flushWork)
     }
 
     private func flush() {
@@ -211,12 +213,9 @@ final class ListenerEndpoint {
             remove(entry)
             return
         }
-        let deadlines = [entry.connection.deadline, entry.connection.end == nil ? entry.targetDeadline : nil]
-        if let deadline = deadlines.compactMap(\.self).min() {
-            entry.timer?.arm(at: deadline)
-        } else {
-            entry.timer?.disarm()
-        }
+        var deadline = entry.connection.deadline
+        if let target = entry.targetDeadline, entry.connection.end == nil { deadline = min(target, deadline ?? target) }
+        if let deadline { entry.timer?.arm(at: deadline) } else { entry.timer?.disarm() }
     }
 
     private func send(_ bytes: UnsafeRawBufferPointer, _ batch: OutgoingBatch) -> UDPSendResult {

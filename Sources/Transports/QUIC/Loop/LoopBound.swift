@@ -19,6 +19,9 @@ struct LoopBound<Value>: @unchecked Sendable {
         return value
     }
 
+    /// The value where the caller runs on the loop, which saves the closures that crossing takes.
+    var ifOnLoop: Value? { loop.isCurrent ? value : nil }
+
     /// Calls `body` with the value on the loop and returns what it returns; without crossing threads where the caller is
     /// on the loop already.
     func run<Result: Sendable>(_ body: @escaping @Sendable (Value) -> Result) async -> Result {
