@@ -52,3 +52,7 @@ func withTemporaryFolder<Result>(_ body: (String) async throws -> Result) async 
     defer { try? FileManager.default.removeItem(at: folder) }
     return try await body(folder.path)
 }
+
+func write(_ text: String, to file: String) throws {
+    try text.write(toFile: file, atomically: true, encoding: .utf8)
+}

@@ -54,7 +54,8 @@ struct Main {
             let names = verbs.map { $0.name }
             let hint = Words.nearest(to: first, among: names).map { "did you mean '\($0)'? " } ?? ""
             let what = first.hasPrefix("-") ? "flag" : "verb"
-            throw UsageError("unknown \(what) '\(first)'; \(hint)there are \(Words.list(names)), --help and --version")
+            throw UsageError(
+                "unknown \(what) '\(first)'; \(hint)there are \(Words.list(names + ["--help", "--version"]))")
         }
         let rest = Array(words.dropFirst())
         if rest.contains("--help") || rest.contains("-h") {

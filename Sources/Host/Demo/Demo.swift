@@ -220,6 +220,7 @@ private struct DemoRun: Sendable {
 /// The session of a demonstration, which is not replaced.
 private struct OneSession: SessionSource {
     let held: any Socket
+    var current: (any Socket)? { held }
 
     func socket() async throws(Close) -> any Socket { held }
 }

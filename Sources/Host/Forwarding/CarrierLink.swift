@@ -1,82 +1,43 @@
 internal import Synchronization
+internal import TransportIO
 internal import TransportKit
 
-/// Keeps one session of a carrier open: opens the next when one has ended, with backoff, for as long as it runs (B25).
+/// The session of a carrier that forwards open their streams on, kept open for as long as it runs (B25).
+///
+/// A ``TransportKit/Link`` learns from its users that a session has ended. Between two forwarded connections there is no
+/// user, so this one waits for messages all the time: the next session is then open before somebody needs it.
 final class CarrierLink: SessionSource {
-    private struct State {
-        var socket: (any Socket)?
-        var waiting: [Signal] = []
-    }
-
-    private let state = Mutex(State())
-    private let carrier: any Carrier
-    private let time: any TimeSource
-    private let name: String
-    private let log: Log
+    private let link: Link
+    private let held = Mutex<(any Socket)?>(nil)
 
     /// Makes a link; it opens nothing before ``run()``.
-    init(_ carrier: any Carrier, name: String, time: any TimeSource, log: Log) {
-        self.carrier = carrier
-        self.name = name
-        self.time = time
-        self.log = log
+    init(_ carrier: any Carrier, name: String, loop: EventLoop, log: Log) {
+        link = Link(carrier, name: name, executor: loop, time: loop, log: log)
     }
 
-    /// Opens sessions until the task is cancelled.
+    /// Keeps a session open until the task is cancelled.
     func run() async {
-        var backoff = Backoff()
-        while !Task.isCancelled {
-            let start = time.now()
-            let end: Close
-            do {
-                let socket = try await carrier.open()
-                publish(socket)
-                end = await Self.drain(socket)
-                publish(nil)
-                log.info("\(name): the session ended: \(Words.printable("\(end)"))")
-            } catch {
-                end = error
-                publish(nil)
-            }
-            guard end.origin != .cancellation, !Task.isCancelled else { return }
-            let pause = backoff.ended(after: time.now() - start, fraction: .random(in: 0..<1))
-            try? await time.sleep(for: pause)
+        await withTaskGroup(of: Void.self) { group in
+            group.addTask { [link] in await link.run() }
+            group.addTask { [self] in await watch() }
+            await group.next()
+            group.cancelAll()
         }
     }
 
-    /// The open session; waits until there is one.
-    func socket() async throws(Close) -> any Socket {
-        let signal = Signal()
-        while true {
-            let socket = state.withLock { state in
-                if state.socket == nil { state.waiting.append(signal) }
-                return state.socket
-            }
-            if let socket { return socket }
-            guard await signal.wait() else {
-                state.withLock { $0.waiting.removeAll { $0 === signal } }
-                throw .cancelled
-            }
-        }
-    }
+    var current: (any Socket)? { held.withLock { $0 } }
 
-    private func publish(_ socket: (any Socket)?) {
-        let waiting = state.withLock { state -> [Signal] in
-            state.socket = socket
-            guard socket != nil else { return [] }
-            defer { state.waiting = [] }
-            return state.waiting
-        }
-        for signal in waiting { signal.signal() }
-    }
+    func socket() async throws(Close) -> any Socket { try await link.socket() }
 
-    /// Waits for the end of a session; its messages are nobody's.
-    private static func drain(_ socket: any Socket) async -> Close {
-        do {
-            while true { _ = try await socket.receive() }
-        } catch {
-            if error.origin == .cancellation { await socket.close(.goingAway, reason: "the host is stopping") }
-            return error
+    /// The network has changed: dial anew without waiting (R61).
+    func wake() async { await link.wake() }
+
+    private func watch() async {
+        while let socket = try? await link.socket() {
+            held.withLock { $0 = socket }
+            // Messages are nobody's here; what matters is their end.
+            while (try? await socket.receive()) != nil {}
+            held.withLock { $0 = nil }
         }
     }
 }

@@ -3,6 +3,9 @@ internal import TransportKit
 
 /// Where a forward gets the session that its streams are opened on.
 protocol SessionSource: Sendable {
+    /// The open session, or nil while there is none.
+    var current: (any Socket)? { get }
+
     /// The open session; waits until there is one.
     func socket() async throws(Close) -> any Socket
 }
@@ -27,8 +30,12 @@ final class ListeningForward: Sendable {
     private let limiter: LogLimiter
     private let activity: Activity
 
-    /// How long the other end may take to answer whether it has connected.
-    private static let answerTimeout = Duration.seconds(30)
+    /// How long the other end may take to give room for a stream and to answer whether it has connected.
+    private let opening: Timeouts
+
+    private static let openingTimeout = Duration.seconds(30)
+    /// How many connections may wait for the other end at once.
+    private static let openingLimit = 4096
 
     /// Makes a forward over a listener that is bound.
     init(
@@ -44,16 +51,21 @@ final class ListeningForward: Sendable {
         self.time = time
         self.log = log
         limiter = LogLimiter(time: time)
+        opening = Timeouts(limit: Self.openingTimeout, time: time)
     }
 
     /// Forwards until ``stopAccepting()`` and the last connection's end; cancelling the task resets what is open.
     func run() async {
-        await withDiscardingTaskGroup { connections in
-            while let connection = try? await listener.accept() {
-                connections.addTask { [self] in
-                    await activity.during { await forward(connection) }
+        await withTaskGroup(of: Void.self) { group in
+            group.addTask { [opening] in await opening.run() }
+            await withDiscardingTaskGroup { connections in
+                while let connection = try? await listener.accept() {
+                    connections.addTask { [self] in
+                        await activity.during { await forward(connection) }
+                    }
                 }
             }
+            group.cancelAll()
         }
     }
 
@@ -65,21 +77,25 @@ final class ListeningForward: Sendable {
     private func forward(_ connection: TCPConnection) async {
         let stream: any Stream
         do {
-            stream = try await openStream()
+            stream = try await openStream(for: connection)
             try await stream.write(ForwardHeader.request(to))
         } catch {
             await connection.reset()
-            complain("\(error)")
+            complain(error is Timeouts.Passed ? "the other end gave no room for a stream" : "\(error)")
             return
         }
-        let ending = await Relay.run(connection, stream) { [time] in
-            try await Deadline.run(Self.answerTimeout, time: time) { try await Self.readAnswer(stream) }
+        let ending = await Relay.run(connection, stream) { [opening] in
+            try await opening.run {
+                try await Self.readAnswer(stream)
+            } fire: {
+                await stream.reset(0)
+            }
         }
         switch ending {
         case .clean: break
         case .broken(let refusal as ForwardHeader.Refusal):
             complain("\(to) was refused by the other end: \(Words.printable("\(refusal)"))")
-        case .broken(is Deadline.Passed):
+        case .broken(is Timeouts.Passed):
             complain("\(to): the other end did not say whether it connected")
         case .broken(let error):
             log.debug("\(name): reset, \(error)")
@@ -87,7 +103,22 @@ final class ListeningForward: Sendable {
     }
 
     /// Opens a stream on the session there is, or on the next one: a session may end at this very moment.
-    private func openStream() async throws -> any Stream {
+    private func openStream(for connection: TCPConnection) async throws -> any Stream {
+        guard opening.count < Self.openingLimit else {
+            throw TransportError(.resources, "\(Self.openingLimit) connections wait for the other end already")
+        }
+        if let socket = sessions.current {
+            do {
+                // A call that waits for room cannot be ended from outside; its client has gone by the time it returns.
+                return try await opening.run { () async throws in
+                    try await socket.openStream()
+                } fire: {
+                    await connection.reset()
+                }
+            } catch is Close {
+                // The session has just ended.
+            }
+        }
         do {
             return try await Deadline.run(patience, time: time) { [sessions, time] in
                 while true {

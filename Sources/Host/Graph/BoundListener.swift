@@ -137,9 +137,13 @@ final class BoundListener: Sendable {
         log.debug("\(peer) ended \(target): \(Words.printable("\(close)"))")
     }
 
-    /// Stops accepting; sessions of services that cannot finish what is under way end at once.
-    func drain() async {
+    /// Frees the port; sessions go on.
+    func stopAccepting() async {
         for listener in listeners { await listener.close() }
+    }
+
+    /// Ends the sessions of services that cannot finish what is under way.
+    func closeUngraceful() async {
         await closeSessions { !($0 is any GracefulService) }
     }
 

@@ -1,4 +1,4 @@
-internal import TransportIO
+package import TransportIO
 package import TransportKit
 
 /// Where to dial and how, as the command line says it: the options of a `direct` carrier.
@@ -29,7 +29,7 @@ package struct DialSettings: Sendable {
     }
 
     /// Makes the carrier; dials nothing.
-    func makeCarrier(loop: EventLoop, log: Log, limits change: (inout Limits) -> Void) throws -> any Carrier {
+    package func makeCarrier(loop: EventLoop, log: Log, limits change: (inout Limits) -> Void) throws -> any Carrier {
         let registry = try StandardRegistry.make(loop: loop)
         var context = BuildContext(executor: loop, time: loop, log: log)
         let base = context

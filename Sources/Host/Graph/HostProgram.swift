@@ -44,7 +44,11 @@ public enum HostProgram {
             let runner = HostRunner(graph, loop: loop, log: log)
             let signals = StopSignals { runner.beginGracefulShutdown() }
             defer { withExtendedLifetime(signals) {} }
-            try await runner.run(whenBound: ready)
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                group.addTask { await network.changes { await runner.wake() } }
+                defer { group.cancelAll() }
+                try await runner.run(whenBound: ready)
+            }
         }
     }
 

@@ -20,6 +20,7 @@ public final class HostRunner: Sendable {
     private let stop = Signal()
     private let isStopping = Atomic(false)
     private let activity = Activity()
+    private let links: [String: CarrierLink]
 
     /// How long an optional forward whose port was taken waits before it tries again.
     private static let retryInterval = Duration.seconds(5)
@@ -31,6 +32,16 @@ public final class HostRunner: Sendable {
         self.graph = graph
         self.loop = loop
         self.log = log.named("host")
+        links = graph.forwards.reduce(into: [:]) { links, plan in
+            guard links[plan.carrier] == nil, let carrier = graph.carriers[plan.carrier] else { return }
+            links[plan.carrier] = CarrierLink(carrier, name: plan.carrier, loop: loop, log: log)
+        }
+    }
+
+    /// The network is back or has changed: carriers dial anew, without waiting for the end of their backoff (R61). Any
+    /// task may call it.
+    public func wake() async {
+        for link in links.values { await link.wake() }
     }
 
     /// Asks the host to stop: nothing new is accepted, transfers go on until they end or the grace time is over, sessions
@@ -49,12 +60,11 @@ public final class HostRunner: Sendable {
     /// - Throws: why an address could not be bound; nothing is left bound then.
     public func run(whenBound: @Sendable (Bound) -> Void) async throws(TransportError) {
         let listeners = try await bindListeners()
-        let links = makeLinks()
         let forwards: [ListeningForward?]
         do {
-            forwards = try await bindForwards(links)
+            forwards = try await bindForwards()
         } catch {
-            for listener in listeners { await listener.drain() }
+            for listener in listeners { await listener.stopAccepting() }
             throw error
         }
         announce(listeners, forwards)
@@ -88,7 +98,7 @@ public final class HostRunner: Sendable {
             do {
                 bound.append(try await BoundListener.bind(plan, activity: activity, log: log))
             } catch {
-                for listener in bound { await listener.drain() }
+                for listener in bound { await listener.stopAccepting() }
                 throw TransportError(
                     error.code, "the listener '\(plan.name)' cannot start: \(error.message)", number: error.number)
             }
@@ -96,14 +106,7 @@ public final class HostRunner: Sendable {
         return bound
     }
 
-    private func makeLinks() -> [String: CarrierLink] {
-        graph.forwards.reduce(into: [:]) { links, plan in
-            guard links[plan.carrier] == nil, let carrier = graph.carriers[plan.carrier] else { return }
-            links[plan.carrier] = CarrierLink(carrier, name: plan.carrier, time: loop, log: log)
-        }
-    }
-
-    private func bindForwards(_ links: [String: CarrierLink]) async throws(TransportError) -> [ListeningForward?] {
+    private func bindForwards() async throws(TransportError) -> [ListeningForward?] {
         var bound: [ListeningForward?] = []
         for plan in graph.forwards {
             guard let link = links[plan.carrier] else { continue }
@@ -179,9 +182,13 @@ public final class HostRunner: Sendable {
         // A cancelled task could wait for nothing any more, and there are goodbyes to be said.
         await Task { [activity, loop] in
             await withDiscardingTaskGroup { group in
-                for listener in listeners { group.addTask { await listener.drain() } }
+                for listener in listeners { group.addTask { await listener.stopAccepting() } }
                 for forward in forwards.stop() { group.addTask { await forward.stopAccepting() } }
-                for service in services { service.beginGracefulShutdown() }
+            }
+            // Only now, so that whoever is told to go finds nobody here on coming back.
+            for service in services { service.beginGracefulShutdown() }
+            await withDiscardingTaskGroup { group in
+                for listener in listeners { group.addTask { await listener.closeUngraceful() } }
             }
             await Self.waitUntilIdle(activity, for: grace, loop)
             guard activity.count > 0 else { return }

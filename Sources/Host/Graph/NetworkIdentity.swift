@@ -29,6 +29,17 @@ final class NetworkIdentity: Sendable {
         return String(UInt(bitPattern: hasher.finalize()), radix: 16)
     }
 
+    /// Calls `body` whenever the machine has come to a network, until the task is cancelled: from none, or from another
+    /// (R60).
+    func changes(_ body: () async -> Void) async {
+        guard let watch else { return }
+        var last = watch.current.name
+        for await state in watch.changes where state.name != last {
+            last = state.name
+            if last != nil { await body() }
+        }
+    }
+
     /// Stops watching.
     func stop() {
         watch?.stop()

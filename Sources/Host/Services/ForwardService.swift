@@ -43,11 +43,20 @@ public final class ForwardService: GracefulService {
 
     /// Serves the streams of one peer until it closes.
     public func serve(_ socket: any Socket, target: Target) async {
-        await sessions.serve(socket) {
-            guard (try? await socket.receive()) != nil else { return }
-            await socket.close(.unsupported, reason: "this route takes streams, not messages")
-        } stream: { [self] stream in
-            await forward(stream, peer: socket.info.remoteAddress)
+        let peer = socket.info.remoteAddress.map { "\($0)" } ?? "a peer"
+        let limits = (
+            head: Timeouts(limit: Self.headTimeout, time: loop), connect: Timeouts(limit: connectTimeout, time: loop)
+        )
+        await withTaskGroup(of: Void.self) { group in
+            group.addTask { await limits.head.run() }
+            group.addTask { await limits.connect.run() }
+            await sessions.serve(socket) {
+                guard (try? await socket.receive()) != nil else { return }
+                await socket.close(.unsupported, reason: "this route takes streams, not messages")
+            } stream: { [self] stream in
+                await forward(stream, peer: peer, head: limits.head, connect: limits.connect)
+            }
+            group.cancelAll()
         }
     }
 
@@ -56,11 +65,11 @@ public final class ForwardService: GracefulService {
         sessions.beginGracefulShutdown()
     }
 
-    private func forward(_ stream: any Stream, peer: SocketAddress?) async {
+    private func forward(_ stream: any Stream, peer: String, head: Timeouts, connect limit: Timeouts) async {
         do {
-            let (address, first) = try await readRequest(stream)
-            let connection = try await connect(address)
-            log.debug("\(peer.map { "\($0)" } ?? "a peer") → \(address)")
+            let (address, first) = try await readRequest(stream, head)
+            let connection = try await connect(address, limit)
+            log.debug("\(peer) → \(address)")
             do {
                 try await stream.write(ForwardHeader.answer(nil))
             } catch {
@@ -71,76 +80,91 @@ public final class ForwardService: GracefulService {
                 log.debug("\(address): reset, \(error)")
             }
         } catch let refusal as ForwardHeader.Refusal {
-            log.debug("refused \(peer.map { "\($0)" } ?? "a peer"): \(refusal)")
-            await refuse(stream, refusal)
+            log.debug("refused \(peer): \(refusal)")
+            await refuse(stream, refusal, head)
         } catch {
             await stream.reset(0)
         }
     }
 
     /// Reads the head of a stream; returns the address and the bytes that came behind it.
-    private func readRequest(_ stream: any Stream) async throws -> (TCPEndpoint, Bytes) {
-        let head = try await withDeadline(Self.headTimeout, loop) {
-            var reader = ForwardHeader.RequestReader()
-            while true {
-                if let text = try reader.next() { return (text, reader.rest) }
-                guard let bytes = try await stream.read(upTo: Relay.chunk) else {
-                    throw ForwardHeader.Malformed(description: "the stream ended inside the address")
-                }
-                reader.feed(bytes)
-            }
-        } onMalformed: { malformed in
-            ForwardHeader.Refusal(.badTarget, malformed.description)
-        }
+    private func readRequest(_ stream: any Stream, _ limit: Timeouts) async throws -> (TCPEndpoint, Bytes) {
         do {
-            return (try TCPEndpoint(head.0), head.1)
-        } catch {
+            return try await limit.run {
+                var reader = ForwardHeader.RequestReader()
+                while true {
+                    if let text = try reader.next() { return (try TCPEndpoint(text), reader.rest) }
+                    guard let bytes = try await stream.read(upTo: Relay.chunk) else {
+                        throw ForwardHeader.Malformed(description: "the stream ended inside the address")
+                    }
+                    reader.feed(bytes)
+                }
+            } fire: {
+                await stream.reset(CloseCode.tooSlow.rawValue)
+            }
+        } catch let error as ForwardHeader.Malformed {
+            throw ForwardHeader.Refusal(.badTarget, error.description)
+        } catch let error as ServiceURL.InvalidURL {
             throw ForwardHeader.Refusal(.badTarget, error.description)
         }
     }
 
-    private func connect(_ address: TCPEndpoint) async throws -> TCPConnection {
+    private func connect(_ address: TCPEndpoint, _ limit: Timeouts) async throws -> TCPConnection {
         guard allowed.contains(address) else {
             throw ForwardHeader.Refusal(.refused, "\(address) is not on the list of what may be reached")
         }
         do {
-            return try await TCPConnection.connect(
-                to: address.host, port: address.port, loop: loop, timeout: connectTimeout)
-        } catch {
+            return try await dial(address, limit)
+        } catch let error as TransportError {
             switch error.code {
             case .timedOut: throw ForwardHeader.Refusal(.tooSlow, error.message)
             case .resources: throw ForwardHeader.Refusal(.tryAgainLater, error.message)
             case .cancelled: throw ForwardHeader.Refusal(.goingAway, "the host is stopping")
             default: throw ForwardHeader.Refusal(.nobodyThere, error.message)
             }
+        } catch is Timeouts.Passed {
+            throw ForwardHeader.Refusal(.tooSlow, "connecting to \(address) took longer than \(connectTimeout)")
         }
     }
 
-    private func refuse(_ stream: any Stream, _ refusal: ForwardHeader.Refusal) async {
+    /// Connects. An address that is written out needs no names and no race between addresses, which cost several tasks.
+    private func dial(_ address: TCPEndpoint, _ limit: Timeouts) async throws -> TCPConnection {
+        guard address.host.isLiteral else {
+            return try await TCPConnection.connect(
+                to: address.host, port: address.port, loop: loop, timeout: connectTimeout)
+        }
+        let addresses = try await Resolver.addresses(of: address.host, port: address.port)
+        guard let only = addresses.first else { throw TransportError(.nameNotFound, "\(address) has no address") }
+        let attempt = Task(executorPreference: loop) { [loop] () async -> Result<TCPConnection, TransportError> in
+            do throws(TransportError) {
+                return .success(try await TCPConnection.connect(to: only, loop: loop))
+            } catch {
+                return .failure(error)
+            }
+        }
+        return try await limit.run {
+            try await withTaskCancellationHandler {
+                try await attempt.value.get()
+            } onCancel: {
+                attempt.cancel()
+            }
+        } fire: {
+            attempt.cancel()
+        }
+    }
+
+    private func refuse(_ stream: any Stream, _ refusal: ForwardHeader.Refusal, _ limit: Timeouts) async {
         do {
             try await stream.write(ForwardHeader.answer(refusal))
             try await stream.finish()
             // A reset at once could overtake the answer, so what the opener sent ahead is read away until it lets go.
-            try await withDeadline(Self.headTimeout, loop) {
+            try await limit.run {
                 while try await stream.read(upTo: Relay.chunk) != nil {}
-            } onMalformed: {
-                $0
+            } fire: {
+                await stream.reset(refusal.code.rawValue)
             }
         } catch {
             await stream.reset(refusal.code.rawValue)
-        }
-    }
-
-    private func withDeadline<Result: Sendable>(
-        _ limit: Duration, _ time: any TimeSource, _ body: @escaping @Sendable () async throws -> Result,
-        onMalformed: (ForwardHeader.Malformed) -> any Error
-    ) async throws -> Result {
-        do {
-            return try await Deadline.run(limit, time: time, body)
-        } catch let malformed as ForwardHeader.Malformed {
-            throw onMalformed(malformed)
-        } catch is Deadline.Passed {
-            throw ForwardHeader.Refusal(.tooSlow, "no address came within \(limit)")
         }
     }
 }
