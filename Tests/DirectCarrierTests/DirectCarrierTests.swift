@@ -9,6 +9,7 @@ import TransportKitTesting
 @Suite struct DirectCarrierTests {
     @Test func `QUIC wins where it works, and the WebSocket is never dialled`() throws {  // R34, R36
         let world = try DirectWorld()
+        defer { world.end() }
         let socket = try world.open()
         #expect(socket.info.transport == .quic)
         #expect(world.simulation.time.now() == .zero + .milliseconds(40))
@@ -26,6 +27,7 @@ import TransportKitTesting
 
     @Test func `A silent QUIC costs 250 ms once, and then the WebSocket goes first`() throws {  // B02, R37, R42
         let world = try DirectWorld()
+        defer { world.end() }
         world.network.change(.quic) { $0.isSilent = true }
         #expect(try world.open().info.transport == .webSocket)
         #expect(world.simulation.time.now() == .zero + .milliseconds(370))
@@ -40,6 +42,7 @@ import TransportKitTesting
 
     @Test func `A refused QUIC costs a round trip`() throws {  // R35
         let world = try DirectWorld()
+        defer { world.end() }
         world.network.change(.quic) { $0.refusal = TransportError(.refused, "nobody listens") }
         #expect(try world.open().info.transport == .webSocket)
         #expect(world.simulation.time.now() == .zero + .milliseconds(160))
@@ -48,6 +51,7 @@ import TransportKitTesting
 
     @Test func `A slow QUIC loses, and its dial leaves no socket`() throws {  // R36, R38, R41
         let world = try DirectWorld()
+        defer { world.end() }
         world.network.change(.quic) { $0.delay = .milliseconds(600) }
         let socket = try world.open()
         #expect(socket.info.transport == .webSocket)
@@ -61,6 +65,7 @@ import TransportKitTesting
 
     @Test func `One lost packet does not keep QUIC second for a day`() throws {  // R38
         let world = try DirectWorld()
+        defer { world.end() }
         world.network.change(.quic) { $0.isSilent = true }
         let opening = world.simulation.start { [carrier = world.carrier] in try? await carrier.open() }
         world.simulation.advance(by: .milliseconds(500))
@@ -73,6 +78,7 @@ import TransportKitTesting
 
     @Test func `Both dead end in one close that names both`() throws {  // R45
         let world = try DirectWorld()
+        defer { world.end() }
         world.network.change(.quic) { $0.isSilent = true }
         world.network.change(.webSocket) { $0.refusal = TransportError(.refused, "nobody listens there") }
         let close = try #require(try world.failure())
@@ -87,6 +93,7 @@ import TransportKitTesting
 
     @Test func `The service's own refusal is the close`() throws {  // R45
         let world = try DirectWorld()
+        defer { world.end() }
         world.network.change(.quic) { $0.refusal = TransportError(.refused, "nobody listens") }
         world.network.change(.webSocket) {
             $0.refusal = TransportError(.upgradeRefused, "the service answered 403", number: 403)
@@ -98,6 +105,7 @@ import TransportKitTesting
 
     @Test func `With the WebSocket remembered, QUIC is probed in its turn and comes back`() throws {  // R39
         let world = try DirectWorld()
+        defer { world.end() }
         world.memory.remember(
             winner: .webSocket, for: PathKey(network: "home", destination: "service.example:443"),
             until: world.simulation.time.wallNow() + .seconds(86_400))
@@ -110,6 +118,7 @@ import TransportKitTesting
 
     @Test func `30 reconnects over 25 hours with QUIC working have QUIC first again`() throws {  // R177
         let world = try DirectWorld()
+        defer { world.end() }
         world.network.change(.quic) { $0.isSilent = true }
         #expect(try world.connect() == .webSocket)
         world.simulation.advance(by: .seconds(11))
@@ -127,6 +136,7 @@ import TransportKitTesting
     @Test func `A reconnect that could not try QUIC lets the memory of the WebSocket expire`() throws {  // R40
         let key = PathKey(network: "home", destination: "service.example:443")
         let world = try DirectWorld()
+        defer { world.end() }
         world.memory.remember(
             winner: .webSocket, for: key, until: world.simulation.time.wallNow() + .seconds(86_400))
         for _ in 0..<29 {
@@ -142,6 +152,7 @@ import TransportKitTesting
 
     @Test func `At most one learning dial runs per network`() throws {  // R41
         let world = try DirectWorld()
+        defer { world.end() }
         world.network.change(.quic) { $0.isSilent = true }
         for _ in 0..<5 { _ = try world.open() }
         #expect(world.dials(.quic).count <= 2)
@@ -151,6 +162,7 @@ import TransportKitTesting
 
     @Test func `Without a network nothing is remembered and nothing probed`() throws {  // R58
         let world = try DirectWorld()
+        defer { world.end() }
         world.place.current = nil
         world.network.change(.quic) { $0.isSilent = true }
         #expect(try world.connect() == .webSocket)
@@ -163,6 +175,7 @@ import TransportKitTesting
     @Test func `A cancelled open leaves no dial and no socket`() throws {
         for moment in stride(from: 0, through: 400, by: 10) {
             let world = try DirectWorld()
+            defer { world.end() }
             world.network.change(.quic) { $0.delay = .milliseconds(150) }
             let opening = world.simulation.start { [carrier = world.carrier] () async -> Close? in
                 do throws(Close) { _ = try await carrier.open() } catch { return error }
@@ -181,6 +194,7 @@ import TransportKitTesting
     @Test func `The same instant has one winner`() throws {
         // The WebSocket's third round trip and QUIC's only one end together.
         let world = try DirectWorld()
+        defer { world.end() }
         world.network.change(.quic) { $0.delay = .milliseconds(185) }
         let socket = try world.open()
         #expect(world.simulation.time.now() == .zero + .milliseconds(370))
@@ -192,6 +206,7 @@ import TransportKitTesting
 
     @Test func `The first flight is the first message, and a probe says nothing`() throws {
         let world = try DirectWorld()
+        defer { world.end() }
         world.network.change(.quic) { $0.isSilent = true }
         let opening = world.simulation.start { [carrier = world.carrier] in
             try? await carrier.open(firstFlight: Bytes("message 1"))
@@ -208,6 +223,7 @@ import TransportKitTesting
 
     @Test func `A wake dials afresh and ends what stands`() throws {  // R61
         let world = try DirectWorld()
+        defer { world.end() }
         let standing = try world.open()
         world.network.change(.quic) { $0.isSilent = true }
         world.network.change(.webSocket) { $0.isSilent = true }
@@ -231,6 +247,7 @@ import TransportKitTesting
 
     @Test func `A closed carrier opens nothing more and leaves nothing`() throws {
         let world = try DirectWorld()
+        defer { world.end() }
         let standing = try world.open()
         world.network.change(.quic) { $0.isSilent = true }
         world.network.change(.webSocket) { $0.isSilent = true }

@@ -84,8 +84,18 @@ struct DirectWorld {
 
     var openPaths: Int { network.openPaths(of: .quic) + network.openPaths(of: .webSocket) }
 
-    /// Ends what listens, so that nothing is left of the world.
+    /// The service's end of the oldest session that nobody has taken.
     func accept(_ transport: TransportName) throws -> any Socket {
         try simulation.run { [listeners] in try await listeners[transport == .quic ? 0 : 1].accept() }
+    }
+
+    /// Closes everything and lets it come to rest, so that no task outlives the test.
+    func end() {
+        for transport in [TransportName.quic, .webSocket] { network.change(transport) { $0 = MemoryFaults() } }
+        simulation.start { [carrier, listeners] in
+            await carrier.close()
+            for listener in listeners { await listener.close() }
+        }
+        simulation.advance(by: .seconds(60))
     }
 }

@@ -17,6 +17,7 @@ import TransportKitTesting
 
     @Test func `A path lost before the first message demotes for a day`() throws {  // R46, R48, B04
         let world = try DirectWorld()
+        defer { world.end() }
         let socket = try world.open()
         world.network.cut(.quic)
         try receive(socket, in: world)
@@ -32,6 +33,7 @@ import TransportKitTesting
     @Test(arguments: [(59_999, true), (60_000, false)])
     func `Within a minute of the first message a lost path demotes`(milliseconds: Int, demotes: Bool) throws {  // R47
         let world = try DirectWorld()
+        defer { world.end() }
         let socket = try world.open()
         let far = try world.accept(.quic)
         try say("hello", from: far, in: world)
@@ -44,6 +46,7 @@ import TransportKitTesting
 
     @Test func `A verdict of the service demotes nothing`() throws {  // R50
         let world = try DirectWorld()
+        defer { world.end() }
         let socket = try world.open()
         let far = try world.accept(.quic)
         try world.simulation.run { _ = await far.close(.refused, reason: "not admitted") }
@@ -54,6 +57,7 @@ import TransportKitTesting
 
     @Test func `Bytes of a stream prove the path as a message does`() throws {
         let world = try DirectWorld()
+        defer { world.end() }
         let socket = try world.open()
         let far = try world.accept(.quic)
         try world.simulation.run {
@@ -71,6 +75,7 @@ import TransportKitTesting
 
     @Test func `The network on which it was dialled takes the blame`() throws {  // R54
         let world = try DirectWorld()
+        defer { world.end() }
         let socket = try world.open()
         world.place.current = "office"
         world.network.cut(.quic)
@@ -81,6 +86,7 @@ import TransportKitTesting
 
     @Test func `A further failure restarts the day`() throws {  // R54
         let world = try DirectWorld()
+        defer { world.end() }
         for pause in [0, 80_000] {
             world.simulation.advance(by: .seconds(pause))
             // While it stands back, QUIC carries only where the WebSocket cannot.

@@ -114,5 +114,6 @@ private struct GoPeer {
 
     func stop() {
         if process.isRunning { process.terminate() }
+        process.waitUntilExit()
     }
 }
