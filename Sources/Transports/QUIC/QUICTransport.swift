@@ -24,6 +24,9 @@ public struct QUICTransport: Transport {
         pool = LoopBound(ClientPool(loop: loop, log: log, metrics: metrics), on: loop)
     }
 
+    /// Always TLS: QUIC has no plain form, so it cannot stand beside a plain transport in a race.
+    public func protection(of endpoint: Endpoint) -> Protection { .transport }
+
     /// Opens a socket to a service.
     public func dial(_ url: ServiceURL, options: DialOptions) async throws(TransportError) -> any Socket {
         guard url.endpoint.scheme == .wss else {
