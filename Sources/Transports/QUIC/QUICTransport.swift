@@ -14,7 +14,7 @@ public struct QUICTransport: Transport {
     private let loop: EventLoop
     private let log: Log
     private let metrics: any MetricsSink
-    private let pool: LoopBound<ClientPool>
+    let pool: LoopBound<ClientPool>
 
     /// Makes the transport; nothing is opened.
     public init(loop: EventLoop, log: Log = Log(), metrics: any MetricsSink = NoMetrics()) {

@@ -8,8 +8,8 @@ package final class LoopTimer {
     /// When it fires; nil while it is not armed.
     package private(set) var deadline: Instant?
 
-    /// Called instead of `fire` if the loop is shut down while the timer is armed.
-    var dropped: (() -> Void)?
+    /// Called instead of `fire` if the loop is shut down while the timer is armed, and if it is armed later than that.
+    package var dropped: (() -> Void)?
     /// Whether the loop's heap holds an entry for it, and for when; that may be earlier than `deadline`.
     var queued: Instant?
     private let core: LoopCore

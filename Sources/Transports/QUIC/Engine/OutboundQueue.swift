@@ -29,9 +29,12 @@ struct OutboundQueue {
     /// Where a message began that was written while nothing waited.
     private var messageStart = UInt64.max
 
-    /// Up to here a payload is copied; beyond, a system call's worth of copying costs more than a second piece.
-    private static let smallest = 1024
-    private static let ownCapacity = 4096
+    /// Up to here a payload is copied. With larger ones left as they are, a packet holds pieces of three chunks at most.
+    private static let smallest = 4096
+    private static let ownCapacity = 16_384
+    /// The pieces in one STREAM frame. ngtcp2 0.12 keeps frames with more in memory of another kind, of which it loses
+    /// track when part of such a frame is acknowledged and the rest is sent again.
+    static let pieces = 3
 
     /// How many bytes wait to be sent for the first time.
     var unsent: Int { Int(endOffset - sentOffset) }
@@ -105,7 +108,7 @@ struct OutboundQueue {
     /// A copy of what ``fill(_:)`` would point at, for tests.
     var nextBytes: Bytes {
         var bytes = Bytes()
-        unsafe withUnsafeTemporaryAllocation(of: ngtcp2_vec.self, capacity: 16) { vectors in
+        unsafe withUnsafeTemporaryAllocation(of: ngtcp2_vec.self, capacity: Self.pieces) { vectors in
             for index in unsafe 0..<fill(vectors).count {
                 unsafe bytes.append(
                     contentsOf: UnsafeRawBufferPointer(start: vectors[index].base, count: vectors[index].len))

@@ -132,6 +132,9 @@ extension QUICConnection {
         if isNews { owner?.connectionEnded(self, with: close) }
     }
 
+    /// The loop is gone, and with it every way to go on.
+    func loopStopped() { lost(TransportError(.cancelled, "the event loop was shut down")) }
+
     private func ended(by peer: NgtcpConnection.PeerClose?, _ now: Instant) {
         let close: Close =
             switch peer {

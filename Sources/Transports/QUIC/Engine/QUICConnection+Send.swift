@@ -118,7 +118,8 @@ extension QUICConnection {
     private func write(
         _ stream: StreamState, _ room: UnsafeMutableRawBufferPointer, _ now: Instant
     ) -> NgtcpConnection.Written {
-        let written = unsafe withUnsafeTemporaryAllocation(of: ngtcp2_vec.self, capacity: 16) { vectors in
+        let written = unsafe withUnsafeTemporaryAllocation(of: ngtcp2_vec.self, capacity: OutboundQueue.pieces) {
+            vectors in
             let (count, bytes, isAll) = unsafe stream.outbound.fill(vectors)
             let isLast = isAll && stream.outbound.isFinishing
             let written = unsafe library.write(

@@ -43,6 +43,7 @@ final class ClientEndpoint {
         connection.owner = self
         socket.handler = self
         timer = loop.makeTimer { [weak self] in self?.timerFired() }
+        timer?.dropped = { [weak self] in self?.loopStopped() }
         pool.add(self)
         flush()
     }
@@ -52,6 +53,11 @@ final class ClientEndpoint {
         connection.timeout(now)
         connection.settle(now)
         flush()
+    }
+
+    private func loopStopped() {
+        connection.loopStopped()
+        finish()
     }
 
     private func scheduleFlush() {
@@ -162,6 +168,7 @@ final class ClientPool {
     }
 
     var count: Int { endpoints.count }
+    var all: [ClientEndpoint] { Array(endpoints.values) }
 
     func add(_ endpoint: ClientEndpoint) {
         endpoints[ObjectIdentifier(endpoint)] = endpoint

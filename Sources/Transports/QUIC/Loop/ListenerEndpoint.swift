@@ -54,6 +54,7 @@ final class ListenerEndpoint {
     private var answers = AnswerBudget()
     /// Keeps itself while the socket is open, since sockets outlive their listener.
     private var keepAlive: ListenerEndpoint?
+    private var anchor: LoopTimer?
 
     init(
         _ local: SocketAddress, options: ListenOptions, credentials: TLSServerCredentials, resetSecret: ResetSecret,
@@ -68,6 +69,9 @@ final class ListenerEndpoint {
         socket = try UDPSocket.bind(local, loop: loop, log: log)
         socket.handler = self
         keepAlive = self
+        anchor = loop.makeTimer { [weak self] in self?.armAnchor() }
+        anchor?.dropped = { [weak self] in self?.loopStopped() }
+        armAnchor()
     }
 
     /// Refuses new connections, and those that nobody has accepted.
@@ -81,8 +85,23 @@ final class ListenerEndpoint {
         closeIfDone()
     }
 
+    /// A timer that is always armed, and so is told of the end of the loop.
+    private func armAnchor() { anchor?.arm(at: loop.now() + .seconds(3600)) }
+
+    private func loopStopped() {
+        isClosed = true
+        accepted.end(Close(.goingAway, reason: "the event loop was shut down", origin: .local))
+        for entry in entries.values {
+            entry.connection.loopStopped()
+            remove(entry)
+        }
+        closeIfDone()
+    }
+
     private func closeIfDone() {
         guard isClosed, entries.isEmpty else { return }
+        anchor?.disarm()
+        anchor = nil
         socket.close()
         keepAlive = nil
     }
@@ -109,6 +128,11 @@ final class ListenerEndpoint {
             entry.targetDeadline = now + options.limits.handshakeTimeout
             entry.timer = loop.makeTimer { [weak self, weak entry] in
                 if let entry { self?.timerFired(entry) }
+            }
+            entry.timer?.dropped = { [weak self, weak entry] in
+                guard let entry else { return }
+                entry.connection.loopStopped()
+                self?.remove(entry)
             }
             connection.owner = self
             entries[ObjectIdentifier(connection)] = entry
