@@ -22,6 +22,9 @@ import TransportTLS
             let files = try EnginePair.files.get()
             var options = ListenOptions()
             options.security = ServerSecurity(identity: files)
+            // Other tests may keep every thread of the pool busy meanwhile.
+            options.limits.handshakeTimeout = .seconds(120)
+            dialOptions.limits.handshakeTimeout = .seconds(120)
             change(&options)
             listener = try await transport.listen(
                 Endpoint(scheme: .wss, host: .ipv4(.loopback), port: 0), options: options)

@@ -1,3 +1,4 @@
+internal import Synchronization
 internal import TransportIO
 internal import TransportKit
 
@@ -26,10 +27,17 @@ struct LoopBound<Value>: @unchecked Sendable {
     /// on the loop already.
     func run<Result: Sendable>(_ body: @escaping @Sendable (Value) -> Result) async -> Result {
         if loop.isCurrent { return body(value) }
-        return await unsafe withUnsafeContinuation { continuation in
-            // Unsafe is sound: the loop runs every job exactly once, even after its end.
-            loop.execute { unsafe continuation.resume(returning: body(value)) }
+        let answered = Answered()
+        let answer = await unsafe withUnsafeContinuation { continuation in
+            loop.execute {
+                let answer = body(value)
+                answered.flag.store(true, ordering: .releasing)
+                // Unsafe is sound: the loop runs every job exactly once, even after its end.
+                unsafe continuation.resume(returning: answer)
+            }
         }
+        _ = answered.flag.load(ordering: .acquiring)
+        return answer
     }
 
     /// Calls `body` with the value on the loop, at once or soon.
@@ -40,6 +48,13 @@ struct LoopBound<Value>: @unchecked Sendable {
             loop.execute { body(value) }
         }
     }
+}
+
+/// Orders what the loop did before it answered in front of what the asker does then.
+///
+/// A continuation does that too, but where it is resumed before the asker sleeps the thread sanitizer cannot see it.
+private final class Answered: Sendable {
+    let flag = Atomic(false)
 }
 
 /// Memory for the packets that are being written; one per transport or listener, used by one connection after the other.
