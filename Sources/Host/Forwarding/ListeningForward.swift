@@ -23,6 +23,7 @@ final class ListeningForward: Sendable {
 
     private let listener: TCPListener
     private let to: TCPEndpoint
+    private let request: Bytes
     private let patience: Duration
     private let sessions: any SessionSource
     private let time: any TimeSource
@@ -45,6 +46,7 @@ final class ListeningForward: Sendable {
         self.name = name
         self.listener = listener
         self.to = to
+        request = ForwardHeader.request(to)
         self.patience = patience
         self.sessions = sessions
         self.activity = activity
@@ -78,7 +80,7 @@ final class ListeningForward: Sendable {
         let stream: any Stream
         do {
             stream = try await openStream(for: connection)
-            try await stream.write(ForwardHeader.request(to))
+            try await stream.write(request)
         } catch {
             await connection.reset()
             complain(error is Timeouts.Passed ? "the other end gave no room for a stream" : "\(error)")

@@ -25,31 +25,15 @@ enum Relay {
         _ connection: TCPConnection, _ stream: any Stream,
         preamble: @escaping @Sendable () async throws -> Bytes
     ) async -> Ending {
-        let broken = await withTaskGroup(of: (any Error)?.self) { group in
-            group.addTask { await failure { try await up(connection, stream) } }
-            group.addTask {
-                await failure {
-                    let first = try await preamble()
-                    if !first.isEmpty { try await connection.write(first) }
-                    try await down(connection, stream)
-                }
-            }
-            var first: (any Error)?
-            for await ending in group {
-                guard let ending, first == nil else { continue }
-                first = ending
-                // Resetting wakes the other direction too, which then fails in its turn.
-                await connection.reset()
-                await stream.reset(0)
-                group.cancelAll()
-            }
-            return first
+        async let upFailure = failure(connection, stream) { try await up(connection, stream) }
+        let downFailure = await failure(connection, stream) {
+            let first = try await preamble()
+            if !first.isEmpty { try await connection.write(first) }
+            try await down(connection, stream)
         }
-        guard let broken else {
-            await connection.close()
-            return .clean
-        }
-        return .broken(broken)
+        if let broken = await [downFailure, upFailure].compactMap(\.self).first { return .broken(broken) }
+        await connection.close()
+        return .clean
     }
 
     private static func up(_ connection: TCPConnection, _ stream: any Stream) async throws {
@@ -66,11 +50,16 @@ enum Relay {
         try await connection.finish()
     }
 
-    private static func failure(_ body: () async throws -> Void) async -> (any Error)? {
+    /// Runs one direction; if it breaks, resets both sides, which wakes the other direction to fail in its turn.
+    private static func failure(
+        _ connection: TCPConnection, _ stream: any Stream, _ body: () async throws -> Void
+    ) async -> (any Error)? {
         do {
             try await body()
             return nil
         } catch {
+            await connection.reset()
+            await stream.reset(0)
             return error
         }
     }

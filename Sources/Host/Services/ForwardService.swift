@@ -24,7 +24,9 @@ public final class ForwardService: GracefulService {
     /// Streams are what it lives on.
     public var requires: Capabilities { .streams }
 
+    /// What may be reached, and the same by the text that openers usually write, which saves reading it each time.
     private let allowed: Set<TCPEndpoint>
+    private let texts: [String: TCPEndpoint]
     private let connectTimeout: Duration
     private let loop: EventLoop
     private let log: Log
@@ -36,6 +38,7 @@ public final class ForwardService: GracefulService {
     /// Makes the service.
     public init(_ options: Options, loop: EventLoop, log: Log = Log()) {
         allowed = Set(options.allow)
+        texts = Dictionary(options.allow.map { ("\($0)", $0) }) { first, _ in first }
         connectTimeout = options.connectTimeout ?? .seconds(10)
         self.loop = loop
         self.log = log.named("forward")
@@ -93,7 +96,7 @@ public final class ForwardService: GracefulService {
             return try await limit.run {
                 var reader = ForwardHeader.RequestReader()
                 while true {
-                    if let text = try reader.next() { return (try TCPEndpoint(text), reader.rest) }
+                    if let text = try reader.next() { return (try texts[text] ?? TCPEndpoint(text), reader.rest) }
                     guard let bytes = try await stream.read(upTo: Relay.chunk) else {
                         throw ForwardHeader.Malformed(description: "the stream ended inside the address")
                     }
