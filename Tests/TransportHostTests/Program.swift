@@ -1,11 +1,19 @@
+import Dispatch
 import Foundation
+import Glibc
 
 /// The built program `transportkit` as a process of its own.
+///
+/// It is started by hand: Foundation's `Process` and `String(contentsOfFile:)` leak, which the address sanitizer reports.
 final class Program: Sendable {
     struct Ended {
         var code: Int32
         var output: String
         var errors: String
+    }
+
+    struct CannotStart: Error {
+        var code: Int32
     }
 
     /// It is built beside the test program.
@@ -14,69 +22,48 @@ final class Program: Sendable {
         return URL(fileURLWithPath: tests).deletingLastPathComponent().appendingPathComponent("transportkit").path
     }()
 
-    private struct Started: @unchecked Sendable {
-        // Sendable is sound: a Process may be signalled and asked for its id from any thread.
-        let process: Process
-        let output: FileHandle
-    }
-
-    private let started: Started
+    let id: Int32
+    private let output: Int32
     private let ended: Task<Int32, Never>
 
-    var id: Int32 { started.process.processIdentifier }
-
     private init(_ words: [String]) throws {
-        let process = Process()
-        process.executableURL = URL(fileURLWithPath: Self.path)
-        process.arguments = words
-        let output = Pipe()
-        process.standardOutput = output
-        process.standardError = FileHandle.nullDevice
-        process.standardInput = FileHandle.nullDevice
-        let (codes, continuation) = AsyncStream.makeStream(of: Int32.self)
-        process.terminationHandler = { process in
-            continuation.yield(process.terminationStatus)
-            continuation.finish()
-        }
-        try process.run()
-        started = Started(process: process, output: output.fileHandleForReading)
-        ended = Task {
-            for await code in codes { return code }
-            return -1
-        }
+        var ends: [Int32] = [-1, -1]
+        guard pipe(&ends) == 0 else { throw CannotStart(code: errno) }
+        for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
+        defer { close(ends[1]) }
+        let nothing = open("/dev/null", O_RDWR | O_CLOEXEC)
+        defer { close(nothing) }
+        output = ends[0]
+        id = try Self.spawn(Self.path, words, input: nothing, output: ends[1], errors: nothing)
+        ended = Task { [id] in await Self.wait(for: id) }
     }
+
+    deinit { close(output) }
 
     /// Runs the program to its end.
     static func run(_ words: [String], executable: String = path, input: String = "") async throws -> Ended {
         try await withTemporaryFolder { folder in
             let files = ["in", "out", "err"].map { "\(folder)/\($0)" }
-            try input.write(toFile: files[0], atomically: true, encoding: .utf8)
-            for file in files[1...] { try "".write(toFile: file, atomically: true, encoding: .utf8) }
-            let process = Process()
-            process.executableURL = URL(fileURLWithPath: executable)
-            process.arguments = words
-            process.standardInput = FileHandle(forReadingAtPath: files[0])
-            process.standardOutput = FileHandle(forWritingAtPath: files[1])
-            process.standardError = FileHandle(forWritingAtPath: files[2])
-            let (codes, continuation) = AsyncStream.makeStream(of: Int32.self)
-            process.terminationHandler = { process in
-                continuation.yield(process.terminationStatus)
-                continuation.finish()
-            }
-            try process.run()
-            var code: Int32 = -1
-            for await status in codes { code = status }
-            return Ended(
-                code: code, output: try String(contentsOfFile: files[1], encoding: .utf8),
-                errors: try String(contentsOfFile: files[2], encoding: .utf8))
+            try write(input, to: files[0])
+            let descriptors = files.map { open($0, O_RDWR | O_CREAT | O_CLOEXEC, 0o600) }
+            defer { for descriptor in descriptors { close(descriptor) } }
+            let id = try spawn(
+                executable, words, input: descriptors[0], output: descriptors[1], errors: descriptors[2])
+            let code = await wait(for: id)
+            return Ended(code: code, output: contents(descriptors[1]), errors: contents(descriptors[2]))
         }
     }
 
     /// Runs the program while `body` runs, and stops it afterwards.
     static func whileRunning(_ words: [String], _ body: (Program) async throws -> Void) async throws {
         let program = try Program(words)
-        defer { program.signal(SIGKILL) }
-        try await body(program)
+        do {
+            try await body(program)
+        } catch {
+            program.signal(SIGKILL)
+            _ = await program.exitCode()
+            throw error
+        }
         program.signal(SIGTERM)
         _ = await program.exitCode()
     }
@@ -85,18 +72,66 @@ final class Program: Sendable {
     func lines(until last: String) async throws -> [String]? {
         var text = ""
         while true {
-            let output = started.output
-            let data = await Task.detached { output.availableData }.value
-            guard !data.isEmpty else { return nil }
-            text += String(decoding: data, as: UTF8.self)
+            let bytes = await Self.onThread { [output] in
+                var chunk = [UInt8](repeating: 0, count: 4096)
+                let count = Glibc.read(output, &chunk, chunk.count)
+                return count > 0 ? Array(chunk[..<count]) : []
+            }
+            guard !bytes.isEmpty else { return nil }
+            text += String(decoding: bytes, as: UTF8.self)
             let lines = text.split(separator: "\n").map(String.init)
             if lines.contains(last) { return lines }
         }
     }
 
-    func signal(_ number: Int32) {
-        if started.process.isRunning { kill(id, number) }
+    /// Sends a signal; to a process that has ended it goes nowhere, since its id is kept until it is waited for.
+    func signal(_ number: Int32) { kill(id, number) }
+
+    /// Its exit code, or minus the signal that ended it.
+    func exitCode() async -> Int32 { await ended.value }
+
+    // MARK: - Processes
+
+    private static func spawn(
+        _ executable: String, _ words: [String], input: Int32, output: Int32, errors: Int32
+    ) throws -> Int32 {
+        var actions = posix_spawn_file_actions_t()
+        posix_spawn_file_actions_init(&actions)
+        defer { posix_spawn_file_actions_destroy(&actions) }
+        for (from, to) in [(input, 0), (output, 1), (errors, 2)] {
+            posix_spawn_file_actions_adddup2(&actions, from, Int32(to))
+        }
+        let arguments = ([executable] + words).map { strdup($0) } + [nil]
+        defer { for argument in arguments { free(argument) } }
+        var id: pid_t = 0
+        let result = posix_spawn(&id, executable, &actions, nil, arguments, environ)
+        guard result == 0 else { throw CannotStart(code: result) }
+        return id
     }
 
-    func exitCode() async -> Int32 { await ended.value }
+    private static func wait(for id: Int32) async -> Int32 {
+        await onThread {
+            var status: Int32 = 0
+            while waitpid(id, &status, 0) < 0, errno == EINTR {}
+            let signal = status & 0x7f
+            return signal == 0 ? (status >> 8) & 0xff : -signal
+        }
+    }
+
+    /// Runs what blocks away from the threads that tasks share.
+    private static func onThread<Result: Sendable>(_ body: @escaping @Sendable () -> Result) async -> Result {
+        await withCheckedContinuation { continuation in
+            DispatchQueue(label: "program").async { continuation.resume(returning: body()) }
+        }
+    }
+
+    private static func contents(_ descriptor: Int32) -> String {
+        var bytes: [UInt8] = []
+        var chunk = [UInt8](repeating: 0, count: 65_536)
+        while true {
+            let count = pread(descriptor, &chunk, chunk.count, off_t(bytes.count))
+            guard count > 0 else { return String(decoding: bytes, as: UTF8.self) }
+            bytes += chunk[..<count]
+        }
+    }
 }

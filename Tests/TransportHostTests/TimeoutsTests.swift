@@ -8,7 +8,7 @@ import TransportKitTesting
         let simulation = Simulation()
         let time = simulation.time
         let timeouts = Timeouts(limit: .seconds(10), time: time)
-        simulation.start { await timeouts.run() }
+        let keeper = simulation.start { await timeouts.run() }
         let ends = try simulation.run {
             let early = try await timeouts.run {
                 5
@@ -36,6 +36,8 @@ import TransportKitTesting
         }
         #expect(ends == [.seconds(10), .seconds(13), .seconds(18)])
         #expect(timeouts.count == 0)
+        keeper.cancel()
+        simulation.drain()
     }
 
     @Test func `The error of what failed in time is passed on`() throws {

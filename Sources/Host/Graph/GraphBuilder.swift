@@ -16,6 +16,7 @@ struct GraphBuilder {
     }
 
     func build() throws(ConfigErrors) -> HostGraph {
+        defer { parts.forget() }
         guard var section = ConfigSection(configuration.root, errors: errors) else {
             throw ConfigErrors(errors.errors)
         }

@@ -48,6 +48,9 @@ final class GraphParts: Sendable {
         Dictionary(entries.map { ($0.key, $0.value) }) { first, _ in first }
     }
 
+    /// Lets go of everything: what was made keeps its context, which leads back here, and nobody asks any more.
+    func forget() { state.withLock { $0 = State() } }
+
     /// Every carrier that could be made.
     var carriers: [String: any Carrier] {
         state.withLock { $0.carriers }.compactMapValues { making in
