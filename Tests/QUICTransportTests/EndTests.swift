@@ -125,4 +125,29 @@ import TransportKitTesting
         try pair.run(for: .seconds(5))
         #expect(pair.server?.end?.code == .pathLost)
     }
+
+    /// Names the target the moment the handshake is done, as a dial does.
+    private final class EagerDialer: QUICConnectionOwner {
+        func connectionWantsToSend(_ connection: QUICConnection) {}
+        func connectionHandshakeDone(_ connection: QUICConnection) {
+            connection.sendTarget(.root, firstFlight: nil)
+        }
+        func connection(_ connection: QUICConnection, asksFor target: Target) {}
+        func connectionEnded(_ connection: QUICConnection, with close: Close) {}
+    }
+
+    // §3: before, a target that left together with the end of the handshake made the library forget the client's wider
+    // window, and the answer stopped for ever at the old one.
+    @Test(arguments: 0..<20) func `The longest answer comes whole, however the handshake's packets come`(
+        seed: UInt64
+    ) async throws {
+        let pair = try EnginePair(link: EnginePair.Link(jitter: .milliseconds(15)), seed: seed)
+        let dialer = EagerDialer()
+        pair.client.owner = dialer
+        #expect(try pair.run { !pair.seen.targets.isEmpty })
+        let answer = Message(Bytes(repeating: 7, count: Limits.defaultMaxMessageBytes))
+        #expect(pair.server?.trySend(answer) == true)
+        try pair.run(for: .seconds(20))
+        #expect(await pair.client.takeMessages() == [answer])
+    }
 }

@@ -27,6 +27,7 @@ internal import TransportKit
     var issuedIDs: [ConnectionID] = []
     var retiredIDs: [ConnectionID] = []
     var isHandshakeCompleted = false
+    var isHandshakeConfirmed = false
     var wasReset = false
     var mayOpenStreams = false
     /// Bytes that go back to the peer at once, because nobody will read them.
@@ -194,7 +195,7 @@ internal import TransportKit
                 return unsafe sink.crypto(level, UnsafeRawBufferPointer(start: bytes, count: count))
             },
             handshake_completed: { sink in unsafe ConnectionSink.from(sink)?.isHandshakeCompleted = true },
-            handshake_confirmed: { _ in },
+            handshake_confirmed: { sink in unsafe ConnectionSink.from(sink)?.isHandshakeConfirmed = true },
             stream_opened: { sink, id in unsafe ConnectionSink.from(sink)?.streamOpened(id) },
             stream_data: { sink, id, isLast, bytes, count in
                 unsafe ConnectionSink.from(sink)?.streamData(

@@ -65,6 +65,8 @@ final class QUICConnection {
     let acceptable = Inbox<StreamState>()
 
     var control: StreamState?
+    /// Whether the peer has been told that the control stream takes whole messages.
+    private var hasWidenedControl = false
     var bulk: StreamState?
     var datagrams: [Bytes] = []
     var datagramBytes = 0
@@ -242,6 +244,7 @@ final class QUICConnection {
     /// Serves the application with what the library has reported.
     func settle(_ now: Instant) {
         if case .handshaking = phase, sink.isHandshakeCompleted { handshakeDone(now) }
+        if role == .client, sink.isHandshakeConfirmed, let control, !hasWidenedControl { widen(control) }
         settleStreams()
         settleMessages(now)
         if isControlOver { breakOff(.protocolError, "the control stream ended", now) }
@@ -285,7 +288,16 @@ final class QUICConnection {
     func adoptControl(_ stream: StreamState) {
         control = stream
         sink.streams[stream.id] = stream
+        if role == .server { widen(stream) }
+    }
+
+    /// Gives the control stream the window of one with messages. A client waits until the handshake is confirmed: before
+    /// that ngtcp2 0.12 takes the wider window and never tells the peer.
+    private func widen(_ control: StreamState) {
+        hasWidenedControl = true
         let more = Self.messageWindow(limits) - limits.streamWindowBytes
-        if more > 0 { library.extend(stream: stream.id, by: more) }
+        guard more > 0 else { return }
+        library.extend(stream: control.id, by: more)
+        wantToSend()
     }
 }
