@@ -150,6 +150,15 @@ let package = Package(
             name: "TransportHostTests",
             dependencies: ["TransportKit", "TransportIO", "TransportHost", "TransportKitTesting"],
             swiftSettings: strict),
+        // The rig: namespaces, shaped links and the real executables; see docs/rig.md.
+        .executableTarget(name: "linkshaper", path: "Tests/Rig/linkshaper"),
+        .target(name: "CRig", path: "Tests/Rig/CRig"),
+        .target(
+            name: "RigSupport", dependencies: ["TransportKit", "TransportIO", "CRig"], path: "Tests/Rig/RigSupport",
+            swiftSettings: strict),
+        .testTarget(
+            name: "RigTests", dependencies: ["TransportKit", "TransportIO", "RigSupport"], path: "Tests/Rig/RigTests",
+            swiftSettings: strict),
         // Peers that nobody here wrote.
         .testTarget(
             name: "InteropTests",

@@ -1,0 +1,102 @@
+internal import Foundation
+
+/// `transportkit run` at the door and at the client, with one forward to an echo service behind the door.
+///
+/// An application of the client connects to 127.0.0.1, port 9000, and reaches the echo at the door's port 7000.
+package struct Tunnel: Sendable {
+    /// What the configuration files say beyond the plain case.
+    package struct Options: Sendable {
+        /// The host in the client's URL.
+        package var host = Topology.doorAddress
+        package var transports = "[quic, websocket]"
+        /// Lines for the carrier, for example `race: parallel`.
+        package var carrier: [String] = []
+        /// Lines for the listener.
+        package var listener: [String] = []
+        package var doorTransports = "[quic, websocket]"
+        package var doorURL = "wss://[::]:8443"
+        package var logLevel = "debug"
+
+        package init() {}
+    }
+
+    package static let localPort: UInt16 = 9000
+
+    package let topology: Topology
+    package let echo: EchoService
+    private let options: Options
+    private let serverFile: String
+    private let clientFile: String
+
+    /// Writes the files and starts the echo; neither program runs yet.
+    package init(_ topology: Topology, _ options: Options = Options()) async throws {
+        self.topology = topology
+        self.options = options
+        let rig = topology.rig
+        echo = try await EchoService(in: topology.door, port: 7000, rig: rig)
+        serverFile = try rig.write(
+            """
+            log: { level: \(options.logLevel) }
+            grace: 1s
+            listeners:
+              public:
+                url: "\(options.doorURL)"
+                transports: \(options.doorTransports)
+                tls:
+                  selfSigned: [door.test, "\(Topology.doorAddress)", "\(Topology.doorAddress6)"]
+                  directory: state
+                routes:
+                  /forward: { service: forward, allow: ["tcp://127.0.0.1:7000"] }
+                  /echo: { service: echo }
+            \(options.listener.map { "    \($0)" }.joined(separator: "\n"))
+            """, to: "server.yaml")
+        clientFile = try rig.write(
+            """
+            log: { level: \(options.logLevel) }
+            grace: 1s
+            carriers:
+              main:
+                kind: direct
+                url: "wss://\(options.host):8443/forward"
+                transports: \(options.transports)
+                tls: { trust: { file: state/certificate.pem, optional: true } }
+            \(options.carrier.map { "    \($0)" }.joined(separator: "\n"))
+            forwards:
+              - { listen: "tcp://127.0.0.1:\(Self.localPort)", carrier: main, to: "tcp://127.0.0.1:7000" }
+            """, to: "client.yaml")
+    }
+
+    /// Starts the server at the door and waits until it is bound.
+    package func startServer(environment: [String: String] = [:]) async throws -> Program {
+        try await start("server", topology.door, serverFile, environment)
+    }
+
+    /// Starts the client and waits until its forward is bound; that says nothing about the carrier.
+    package func startClient(environment: [String: String] = [:]) async throws -> Program {
+        try await start("client", topology.client, clientFile, environment)
+    }
+
+    private func start(
+        _ name: String, _ namespace: Namespace, _ file: String, _ environment: [String: String]
+    ) async throws -> Program {
+        let program = try namespace.startTransportKit(name, ["run", file], environment: environment)
+        _ = try await program.output.line(containing: "ready", within: .seconds(20))
+        return program
+    }
+
+    /// Opens a connection of an application to the forward.
+    package func connect() async throws -> RawSocket {
+        try await topology.client.connectTCP("127.0.0.1", port: Self.localPort)
+    }
+
+    /// Opens connections until one answers, and returns it with the time that took.
+    package func connectWhenUsable(within limit: Duration) async throws -> (socket: RawSocket, after: Duration) {
+        let started = ContinuousClock.now
+        let word = Array("are you there?".utf8)
+        let socket = try await eventually("an answer through the forward", within: limit) { () -> RawSocket? in
+            guard let socket = try? await connect() else { return nil }
+            return (try? await socket.echo(word, within: limit)) == word ? socket : nil
+        }
+        return (socket, .now - started)
+    }
+}
