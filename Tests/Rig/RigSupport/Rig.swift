@@ -4,7 +4,7 @@ internal import TransportIO
 
 /// Runs a test on the rig and removes everything it made, whatever happens.
 package func withRig<Result>(_ body: (Rig) async throws -> Result) async throws -> Result {
-    try await Rig.sweepOnce.value
+    await Rig.sweepOnce.value
     let rig = try Rig()
     do {
         let result = try await body(rig)
@@ -23,6 +23,7 @@ package func withRig<Result>(_ body: (Rig) async throws -> Result) async throws 
 package final class Rig: Sendable {
     private static let prefix = "tkrig"
     private static let count = Atomic(0)
+    private static let temporary = FileManager.default.temporaryDirectory.path
 
     private struct Kept {
         var namespaces: [Namespace] = []
@@ -40,8 +41,7 @@ package final class Rig: Sendable {
         // A program that ended is noticed by its exit, not by a signal for whoever writes to it.
         signal(SIGPIPE, SIG_IGN)
         number = Self.count.add(1, ordering: .relaxed).newValue
-        folder = "\(NSTemporaryDirectory())/\(Self.prefix)-\(getpid())-\(number)"
-            .replacingOccurrences(of: "//", with: "/")
+        folder = "\(Self.temporary)/\(Self.name(getpid(), number, "files"))"
         try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
     }
 
@@ -52,7 +52,10 @@ package final class Rig: Sendable {
         let namespace = Namespace(role: role, rig: self)
         try await runTool(["ip", "netns", "add", namespace.name])
         kept.withLock { $0.namespaces.append(namespace) }
-        var settings = ["net.ipv6.conf.all.accept_dad=0", "net.ipv6.conf.default.accept_dad=0"]
+        // IPv6 addresses are there at once, and stay when a link goes down, as IPv4's do.
+        var settings = ["all", "default"].flatMap { which in
+            ["accept_dad=0", "keep_addr_on_down=1"].map { "net.ipv6.conf.\(which).\($0)" }
+        }
         if forwards { settings += ["net.ipv4.ip_forward=1", "net.ipv6.conf.all.forwarding=1"] }
         try await runTool(["ip", "netns", "exec", namespace.name, "sysctl", "-qw"] + settings)
         try await namespace.ip("link set lo up")
@@ -120,7 +123,12 @@ package final class Rig: Sendable {
         kept.withLock { $0.tasks.append(task) }
     }
 
-    func name(_ role: String) -> String { "\(Self.prefix)-\(getpid())-\(number)-\(role)" }
+    /// What a namespace with that role is called.
+    package static func name(_ process: Int32, _ number: Int, _ role: String) -> String {
+        "\(prefix)-\(process)-\(number)-\(role)"
+    }
+
+    func name(_ role: String) -> String { Self.name(getpid(), number, role) }
 
     /// `ip netns exec` shows this file to programs in place of /etc/resolv.conf.
     func writeResolver(_ address: String, for namespace: Namespace) throws {
@@ -175,8 +183,10 @@ package final class Rig: Sendable {
         }
     }
 
-    /// Removes what runs left behind whose process is gone; once per process.
-    fileprivate static let sweepOnce = Task<Void, any Error> {
+    fileprivate static let sweepOnce = Task { await sweep() }
+
+    /// Removes what runs left behind whose process is gone. The first rig of a process does it.
+    package static func sweep() async {
         func isStale(_ name: String) -> Bool {
             let parts = name.split(separator: "-")
             guard parts.count >= 3, parts[0] == prefix, let process = Int32(parts[1]) else { return false }
@@ -185,9 +195,9 @@ package final class Rig: Sendable {
         let files = FileManager.default
         let names = (try? files.contentsOfDirectory(atPath: "/run/netns")) ?? []
         await removeNamespaces(names.filter(isStale))
-        let folders = (try? files.contentsOfDirectory(atPath: NSTemporaryDirectory())) ?? []
+        let folders = (try? files.contentsOfDirectory(atPath: temporary)) ?? []
         for folder in folders where isStale(folder) {
-            try? files.removeItem(atPath: "\(NSTemporaryDirectory())/\(folder)")
+            try? files.removeItem(atPath: "\(temporary)/\(folder)")
         }
     }
 }

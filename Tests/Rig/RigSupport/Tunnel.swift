@@ -79,7 +79,10 @@ package struct Tunnel: Sendable {
     private func start(
         _ name: String, _ namespace: Namespace, _ file: String, _ environment: [String: String]
     ) async throws -> Program {
-        let program = try namespace.startTransportKit(name, ["run", file], environment: environment)
+        // What a program keeps for the next run, it keeps in the rig's folder.
+        let homes = ["HOME": topology.rig.folder, "XDG_STATE_HOME": "\(topology.rig.folder)/kept-\(name)"]
+        let program = try namespace.startTransportKit(
+            name, ["run", file], environment: homes.merging(environment) { $1 })
         _ = try await program.output.line(containing: "ready", within: .seconds(20))
         return program
     }
