@@ -25,6 +25,17 @@ package final class Namespace: Sendable {
         try await runTool(["ip", "-n", name, "-batch", "-"], input: lines.joined(separator: "\n") + "\n")
     }
 
+    /// Waits until packets to IPv6 addresses that were added are taken: the kernel sets that up a moment later.
+    package func awaitAddresses(_ addresses: [String]) async throws {
+        let addresses = addresses.filter { $0.contains(":") }.map { $0.prefix { $0 != "/" } }
+        guard !addresses.isEmpty else { return }
+        _ = try await eventually("the addresses \(addresses) of \(role)", within: .seconds(10), every: .milliseconds(5))
+        {
+            let routes = try await runTool(["ip", "-n", name, "-6", "route", "show", "table", "local"])
+            return addresses.allSatisfy { routes.contains("local \($0) ") } ? true : nil
+        }
+    }
+
     /// Changes a setting such as `net.ipv4.ip_forward`.
     package func sysctl(_ key: String, _ value: Int) async throws {
         try await run("sysctl", "-qw", "\(key)=\(value)")
@@ -41,7 +52,18 @@ package final class Namespace: Sendable {
         try rig.writeResolver(address, for: self)
     }
 
-    /// Takes an interface down, as when a cable is pulled or the radio lost; its addresses stay, its routes go.
+    /// Gives an interface one more address of the network that it is in.
+    package func addAddress(_ address: String, to interface: String) async throws {
+        let isIPv6 = address.contains(":")
+        try await ip("address add \(address)/\(isIPv6 ? 64 : 24) dev \(interface)\(isIPv6 ? " nodad" : "")")
+        try await awaitAddresses([address])
+    }
+
+    package func removeAddress(_ address: String, from interface: String) async throws {
+        try await ip("address delete \(address)/\(address.contains(":") ? 64 : 24) dev \(interface)")
+    }
+
+    /// Takes an interface down, as when a cable is pulled or the radio lost; its addresses stay, its default routes go.
     package func linkDown(_ interface: String) async throws { try await ip("link set \(interface) down") }
     package func linkUp(_ interface: String) async throws { try await ip("link set \(interface) up") }
 

@@ -86,8 +86,10 @@ package final class Rig: Sendable {
             "ip", "link", "add", a.interface, "netns", a.namespace.name, "type", "veth", "peer", "name", b.interface,
             "netns", b.namespace.name,
         ])
-        try await a.namespace.ip(a.lines)
-        try await b.namespace.ip(b.lines)
+        for end in [a, b] {
+            try await end.namespace.ip(end.lines)
+            try await end.namespace.awaitAddresses(end.addresses)
+        }
     }
 
     /// Joins two namespaces by a link whose delays and losses the test decides on; `seed` makes chance repeat itself.
@@ -103,6 +105,7 @@ package final class Rig: Sendable {
         for end in [a, b] {
             // Room for what comes while the shaper's process waits for its turn.
             try await end.namespace.ip("link set \(end.interface) txqueuelen 10000", end.lines)
+            try await end.namespace.awaitAddresses(end.addresses)
         }
         return shaper
     }

@@ -14,6 +14,8 @@ package struct Tunnel: Sendable {
         /// Lines for the listener.
         package var listener: [String] = []
         package var doorTransports = "[quic, websocket]"
+        /// What the certificate is for, besides `door.test` and the door's two addresses.
+        package var names: [String] = []
         package var doorURL = "wss://[::]:8443"
         package var logLevel = "debug"
 
@@ -34,6 +36,7 @@ package struct Tunnel: Sendable {
         self.options = options
         let rig = topology.rig
         echo = try await EchoService(in: topology.door, port: 7000, rig: rig)
+        let names = ["door.test", Topology.doorAddress, Topology.doorAddress6] + options.names
         serverFile = try rig.write(
             """
             log: { level: \(options.logLevel) }
@@ -43,7 +46,7 @@ package struct Tunnel: Sendable {
                 url: "\(options.doorURL)"
                 transports: \(options.doorTransports)
                 tls:
-                  selfSigned: [door.test, "\(Topology.doorAddress)", "\(Topology.doorAddress6)"]
+                  selfSigned: [\(names.map { "\"\($0)\"" }.joined(separator: ", "))]
                   directory: state
                 routes:
                   /forward: { service: forward, allow: ["tcp://127.0.0.1:7000"] }

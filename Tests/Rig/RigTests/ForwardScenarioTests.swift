@@ -37,5 +37,27 @@ extension RigSuite {
                 #expect(report.aToB.tcp > 50 && report.bToA.udp == 0, "it went over TCP")
             }
         }
+
+        // B05: the machine sleeps for an hour, and the door has forgotten it meanwhile.
+        @Test(arguments: ["quic", "websocket"])
+        func `A client whose machine slept is usable within three seconds`(transport: String) async throws {
+            try await withTopology { net in
+                try await net.link.set(.both, "delay=20ms")
+                var options = Tunnel.Options()
+                options.transports = "[\(transport)]"
+                let tunnel = try await Tunnel(net, options)
+                let clock = try await ProcessClock(net.rig)
+                _ = try await tunnel.startServer()
+                let client = try await tunnel.startClient(environment: clock.environment)
+                _ = try await tunnel.connectWhenUsable(within: .seconds(10))
+                let lines = client.errors.count
+                try clock.sleep(for: .seconds(3_600))
+                // Its timers run by a clock that counts sleep, so what became due meanwhile is due now.
+                _ = try await client.errors.line(from: lines, "a word about the session") { _ in true }
+                let (_, after) = try await tunnel.connectWhenUsable(within: .seconds(10))
+                print("usable over \(transport) after sleep after \(after)")
+                #expect(after < .seconds(3))
+            }
+        }
     }
 }

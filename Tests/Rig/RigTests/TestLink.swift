@@ -107,7 +107,20 @@ struct DatagramFlow: Sendable {
     }
 
     /// Sends datagrams at a steady pace and returns how many milliseconds each was under way, in order of size.
-    func delays(of count: Int, every interval: Duration, bytes: Int = 100) async throws -> [Double] {
+    func delays(of count: Int, every interval: Duration) async throws -> [Double] {
+        try await travel(count, interval, 100).map { Double($0.arrived - $0.left) / 1e6 }.sorted()
+    }
+
+    /// Sends datagrams as fast as they go and returns the milliseconds from the first one's departure to the last one's
+    /// arrival.
+    func span(of count: Int, bytes: Int) async throws -> Double {
+        let times = try await travel(count, .zero, bytes)
+        return Double((times.map(\.arrived).max() ?? 0) - (times.map(\.left).min() ?? 0)) / 1e6
+    }
+
+    private func travel(
+        _ count: Int, _ interval: Duration, _ bytes: Int
+    ) async throws -> [(left: UInt64, arrived: UInt64)] {
         let departures = Watched([UInt64](repeating: 0, count: count))
         async let sent: Void = blocking {
             let started = ContinuousClock.now
@@ -127,6 +140,6 @@ struct DatagramFlow: Sendable {
         }
         try await sent
         let left = departures.value
-        return arrivals.map { Double($0.at - left[$0.number]) / 1e6 }.sorted()
+        return arrivals.map { (left[$0.number], $0.at) }
     }
 }
