@@ -225,6 +225,23 @@ import WebSocketTransport
         #expect(receive(frame(0x88, key: key), as: .server).close?.received.code == .noneGiven)
     }
 
+    @Test func `Ends that share a reader of headers are not harmed by each other's peers`() throws {
+        let headers = FrameHeaders()
+        var broken = WebSocketWire(role: .server, maxMessageBytes: 1 << 20, headers: headers)
+        var sound = WebSocketWire(role: .server, maxMessageBytes: 1 << 20, headers: headers)
+        var messages: [Message] = []
+        let message = frame(0x82, Bytes(repeating: 7, count: 70_000), key: key)
+        try message.prefix(100).withUnsafeBytes { try sound.receive($0, into: &messages) }
+        // A length of 5 in a form that has room for 65,535.
+        let padded = frame(0x82, Bytes("hello"), key: key, lengthBytes: 2)
+        #expect(throws: WireFailure.self) {
+            try padded.withUnsafeBytes { try broken.receive($0, into: &messages) }
+        }
+        try message.dropFirst(100).withUnsafeBytes { try sound.receive($0, into: &messages) }
+        try frame(0x82, Bytes("a"), key: key).withUnsafeBytes { try sound.receive($0, into: &messages) }
+        #expect(messages.map(\.payload) == [Bytes(repeating: 7, count: 70_000), Bytes("a")])
+    }
+
     @Test func `Nothing is written after the close frame`() {
         var wire = WebSocketWire(role: .server, maxMessageBytes: 100)
         var messages: [Message] = []

@@ -13,6 +13,8 @@ internal import TransportKit
     let input = UnsafeMutableRawBufferPointer.allocate(byteCount: readBytes, alignment: 64)
     /// Where TLS decrypts to.
     let plaintext = UnsafeMutableRawBufferPointer.allocate(byteCount: readBytes, alignment: 64)
+    /// What reads and writes the headers of frames.
+    let headers = FrameHeaders()
     private var spare: Bytes?
 
     deinit {

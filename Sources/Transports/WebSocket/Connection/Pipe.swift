@@ -47,7 +47,7 @@ protocol PipeOwner: AnyObject {
 
     let loop: EventLoop
     var owner: (any PipeOwner)?
-    private let room: LoopRoom
+    let room: LoopRoom
     private var socket: TCPSocket?
     private var security = Security.plain
 

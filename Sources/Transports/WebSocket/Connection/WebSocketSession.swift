@@ -80,7 +80,7 @@ internal import TransportKit
         self.allowsText = allowsText
         self.whenGone = whenGone
         loop = pipe.loop
-        wire = WebSocketWire(role: role, maxMessageBytes: limits.maxMessageBytes)
+        wire = WebSocketWire(role: role, maxMessageBytes: limits.maxMessageBytes, headers: pipe.room.headers)
         liveness = Liveness(keepalive, now: loop.now())
     }
 

@@ -36,7 +36,7 @@ package import TransportKit
 
     private let role: Role
     private let maxMessageBytes: Int
-    private var headers = FrameHeaders()
+    private let headers: FrameHeaders
     private var keys = MaskKeys()
 
     private var head = PartialHead()
@@ -53,10 +53,11 @@ package import TransportKit
     package private(set) var hasSentClose = false
     private var hasFailed = false
 
-    /// Makes one end that takes messages of up to so many bytes.
-    package init(role: Role, maxMessageBytes: Int) {
+    /// Makes one end that takes messages of up to so many bytes; other ends on the same loop may share `headers`.
+    package init(role: Role, maxMessageBytes: Int, headers: FrameHeaders = FrameHeaders()) {
         self.role = role
         self.maxMessageBytes = maxMessageBytes
+        self.headers = headers
     }
 
     // MARK: - Receiving
@@ -251,7 +252,7 @@ package import TransportKit
     }
 
     private static func write(
-        _ opcode: Opcode, _ payload: Bytes, key: UInt32?, headers: borrowing FrameHeaders, into output: inout Bytes
+        _ opcode: Opcode, _ payload: Bytes, key: UInt32?, headers: FrameHeaders, into output: inout Bytes
     ) {
         let header = FrameHeaders.Header(opcode: opcode.rawValue, length: UInt64(payload.count))
         let most = FrameHeaders.longest + 4 + payload.count
