@@ -1,7 +1,8 @@
 internal import Synchronization
 internal import TransportKit
 
-/// Drives a ``YamuxSession`` over a socket: one task reads, one writes, and everybody else waits for signals.
+/// Drives a ``YamuxSession`` over a socket: one task reads, one writes while there is something to write, and everybody else
+/// waits for signals.
 actor MuxCore {
     // A datagram of this size fits any path (QUIC needs 1,200 bytes of it). A larger one might come back from the
     // socket below as a reliable message, and those are bytes of yamux.
@@ -10,7 +11,7 @@ actor MuxCore {
     static let receiveBudget = 1 << 20
 
     nonisolated let info: SocketInfo
-    nonisolated let outside = Outside()
+    private nonisolated let outside = Outside()
     private nonisolated let executor: any SerialExecutor & TaskExecutor
     nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
 
@@ -38,9 +39,10 @@ actor MuxCore {
     private(set) var ended: Close?
     private(set) var closing: Close?
     private var isLingerOver = false
+    /// Whether a task writes, or nothing can be written any more.
+    private var isWriting = false
     private var isSending = false
     private let flushed = Signal()
-    private var tasks: [Task<Void, Never>] = []
 
     init(
         inner: any Socket, session: YamuxSession, limits: Limits, executor: any SerialExecutor & TaskExecutor,
@@ -60,12 +62,11 @@ actor MuxCore {
         bulk = MessageLane(stream: YamuxSession.Lane.bulk, delivery: .bulk, limit: limits.maxMessageBytes)
     }
 
-    /// Starts to read and write. The tasks hold this object until the socket has ended; its handle sees to that.
+    /// Starts to read and write. The reader holds this object until the socket has ended; its handle sees to that. All the
+    /// tasks of this object end by themselves: the reader and the writer with the socket below, the one that closes in time.
     func start() {
-        tasks = [
-            Task(executorPreference: executor) { await self.readInput() },
-            Task(executorPreference: executor) { await self.writeOutput() },
-        ]
+        Task(executorPreference: executor) { await self.readInput() }
+        kick()
     }
 
     // MARK: - Input and output
@@ -104,11 +105,10 @@ actor MuxCore {
         // Four whole frames: few messages below, and control never behind more than that.
         let limit = min(4 * (YamuxSession.frameLimit + YamuxHeader.size), max(inner.info.maxMessageBytes / 2, 1))
         while ended == nil {
-            absorbOutside()
             guard session.hasOutput || !datagramsOut.isEmpty else {
+                isWriting = false
                 flushed.signal()
-                guard await outside.work.wait() else { return }
-                continue
+                return
             }
             var batch = datagramsOut
             datagramsOut = []
@@ -129,8 +129,22 @@ actor MuxCore {
         }
     }
 
+    /// Nobody holds the stream any more. Called from any thread.
+    nonisolated func release(_ id: UInt32) {
+        if outside.release(id) { absorbOutside() }
+    }
+
+    /// Nobody holds the socket any more. Called from any thread.
+    nonisolated func drop() {
+        if outside.drop() { absorbOutside() }
+    }
+
+    private nonisolated func absorbOutside() {
+        Task(executorPreference: executor) { await self.absorb() }
+    }
+
     /// Takes in what other threads have left.
-    private func absorbOutside() {
+    private func absorb() {
         let (released, isDropped) = outside.take()
         for id in released {
             waiters[id] = nil
@@ -140,11 +154,14 @@ actor MuxCore {
             beginClose(Close(.goingAway, reason: "nobody holds the socket any more", origin: .local), flush: true)
         }
         react()
+        kick()
     }
 
-    /// Wakes the writer where there is something to write.
+    /// Has a task write where there is something to write. It ends with its work: a quiet session does not pay for it.
     func kick() {
-        if session.hasOutput || !datagramsOut.isEmpty { outside.work.signal() }
+        guard session.hasOutput || !datagramsOut.isEmpty, !isWriting, ended == nil else { return }
+        isWriting = true
+        Task(executorPreference: executor) { await self.writeOutput() }
     }
 
     /// Wakes whoever the events of the session concern.
@@ -335,7 +352,7 @@ actor MuxCore {
         for (id, state) in session.streams where !session.isLane(id) && !state.wantsEnd { session.reset(id) }
         arrivedStreams.removeAll { session.streams[$0]?.wasReset ?? true }
         wakeEverybody()
-        tasks.append(Task(executorPreference: executor) { await self.finishClose(close, flush: flush) })
+        Task(executorPreference: executor) { await self.finishClose(close, flush: flush) }
     }
 
     private func finishClose(_ close: Close, flush: Bool) async {
@@ -351,7 +368,7 @@ actor MuxCore {
             }
         }
         session.goAway(flush ? .normal : .protocolError)
-        outside.work.signal()
+        kick()
         while mayWait(), session.hasOutput || isSending {
             if !(await flushed.wait()) { break }
         }
@@ -366,9 +383,6 @@ actor MuxCore {
         for signal in closers { signal.signal() }
         closers = []
         flushed.signal()
-        outside.work.signal()
-        // The one that closes ends by itself; the reader ends with the socket below.
-        tasks = []
     }
 
     private func wakeEverybody() {
@@ -390,29 +404,34 @@ final class StreamWaiters: Sendable {
 }
 
 /// Where any thread leaves word for the core: handles that were dropped.
-final class Outside: Sendable {
+private final class Outside: Sendable {
     private struct State {
         var released: [UInt32] = []
         var isDropped = false
     }
 
-    /// Wakes the task that writes.
-    let work = Signal()
     private let state = Mutex(State())
 
-    func release(_ id: UInt32) {
-        state.withLock { $0.released.append(id) }
-        work.signal()
+    /// - Returns: whether it is the first word since the last was taken.
+    func release(_ id: UInt32) -> Bool {
+        leave { $0.released.append(id) }
     }
 
-    func drop() {
-        state.withLock { $0.isDropped = true }
-        work.signal()
+    /// - Returns: whether it is the first word since the last was taken.
+    func drop() -> Bool {
+        leave { $0.isDropped = true }
+    }
+
+    private func leave(_ word: (inout State) -> Void) -> Bool {
+        state.withLock { state in
+            defer { word(&state) }
+            return state.released.isEmpty && !state.isDropped
+        }
     }
 
     func take() -> (released: [UInt32], isDropped: Bool) {
         state.withLock { state in
-            defer { state.released = [] }
+            defer { state = State() }
             return (state.released, state.isDropped)
         }
     }

@@ -12,7 +12,7 @@ final class MuxSocket: Socket {
     }
 
     deinit {
-        core.outside.drop()
+        core.drop()
     }
 
     var info: SocketInfo { core.info }

@@ -16,7 +16,7 @@ final class MuxStream: Stream {
     }
 
     deinit {
-        core.outside.release(number)
+        core.release(number)
     }
 
     var id: UInt64 { UInt64(number) }
