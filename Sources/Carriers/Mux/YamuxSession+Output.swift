@@ -28,7 +28,9 @@ extension YamuxSession {
         appendLane(Lane.bulk, to: &output, limit: ready.isEmpty ? limit : max(limit / 2, output.count + 1))
         while output.count < limit, let id = ready.popFirst() {
             streams[id]?.isReady = false
-            appendData(id, to: &output)
+            // Nobody waits behind a stream that is alone, and long frames make long reads and writes for the peer.
+            appendData(
+                id, upTo: ready.isEmpty ? max(limit - output.count, Self.frameLimit) : Self.frameLimit, to: &output)
             makeReady(id)
         }
         return output
@@ -56,22 +58,22 @@ extension YamuxSession {
 
     private mutating func appendLane(_ id: UInt32, to output: inout Bytes, limit: Int) {
         streams[id]?.isReady = false
-        while output.count < limit, streams[id]?.canSend == true { appendData(id, to: &output) }
+        while output.count < limit, streams[id]?.canSend == true { appendData(id, upTo: Self.frameLimit, to: &output) }
         makeReady(id)
     }
 
     /// Puts one frame of data, and the end where it follows, into the output.
-    private mutating func appendData(_ id: UInt32, to output: inout Bytes) {
+    private mutating func appendData(_ id: UInt32, upTo most: Int, to output: inout Bytes) {
         guard streams[id]?.canSend == true else { return }
-        let hasEnded = Self.appendFrame(of: id, &streams[id]!, to: &output, queuedBytes: &queuedBytes)
+        let hasEnded = Self.appendFrame(of: id, &streams[id]!, upTo: most, to: &output, queuedBytes: &queuedBytes)
         events.append(.writable(id))
         if hasEnded { settle(id) }
     }
 
     private static func appendFrame(
-        of id: UInt32, _ state: inout YamuxStreamState, to output: inout Bytes, queuedBytes: inout Int
+        of id: UInt32, _ state: inout YamuxStreamState, upTo most: Int, to output: inout Bytes, queuedBytes: inout Int
     ) -> Bool {
-        let length = min(state.queue.count, state.sendWindow, frameLimit)
+        let length = min(state.queue.count, state.sendWindow, most)
         let hasEnd = state.wantsEnd && length == state.queue.count
         YamuxHeader(kind: .data, flags: hasEnd ? .fin : [], stream: id, length: UInt32(length)).append(to: &output)
         state.queue.move(length, to: &output)

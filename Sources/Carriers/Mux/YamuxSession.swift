@@ -41,7 +41,7 @@ struct YamuxSession: Sendable {
 
     /// The upper half of the value of the first ping, whose lower half says how many streams its sender lets in.
     static let limitMark: UInt32 = 0x544b_0000
-    /// The longest data in one frame, so that nothing waits long behind it.
+    /// The longest data in one frame of a stream while others wait for their turn.
     static let frameLimit = 16_384
     /// How many bytes of answers may wait for a peer that does not take them.
     static let urgentLimit = 65_536
