@@ -5,7 +5,7 @@ internal import TransportKit
 /// holds none.
 ///
 /// Sendable is sound: it is confined to its loop, and whoever borrows a buffer gives it back before the loop goes on.
-@safe final class LoopRoom: @unchecked Sendable {
+@safe package final class LoopRoom: @unchecked Sendable {
     private static let readBytes = 128 << 10
     private static let spareLimit = 512 << 10
 
@@ -16,6 +16,9 @@ internal import TransportKit
     /// What reads and writes the headers of frames.
     let headers = FrameHeaders()
     private var spare: Bytes?
+
+    /// Makes the buffers.
+    package init() {}
 
     deinit {
         unsafe input.deallocate()

@@ -51,7 +51,7 @@ protocol PipeOwner: AnyObject {
     private var socket: TCPSocket?
     private var security = Security.plain
 
-    private var output = Bytes()
+    private var output: OutputQueue
     private var ciphertext = Bytes()
     private var willFlush = false
     private var wantsFinish = false
@@ -67,6 +67,7 @@ protocol PipeOwner: AnyObject {
     init(accepted socket: TCPSocket, room: LoopRoom) {
         loop = socket.loop
         self.room = room
+        output = OutputQueue(room: room)
         self.socket = socket
         socket.handler = self
     }
@@ -75,6 +76,7 @@ protocol PipeOwner: AnyObject {
     init(connectingTo address: SocketAddress, loop: EventLoop, room: LoopRoom) throws(TransportError) {
         self.loop = loop
         self.room = room
+        output = OutputQueue(room: room)
         socket = try TCPSocket.connect(to: address, loop: loop, handler: self)
     }
 
@@ -130,8 +132,7 @@ protocol PipeOwner: AnyObject {
     /// Lets `body` add bytes to the output, which goes out at the end of the turn.
     func write(_ body: (inout Bytes) -> Void) {
         guard socket != nil, writeFailure == nil, !wantsFinish else { return }
-        if output.isEmpty, output.tailroom == 0 { output = room.takeSpare() }
-        body(&output)
+        output.write(body)
         scheduleFlush()
     }
 
@@ -158,10 +159,6 @@ protocol PipeOwner: AnyObject {
         case .handshaking: return
         case .secured(let stream): encryptAndSend(stream)
         }
-        if output.isEmpty, output.tailroom > 0 {
-            room.putSpare(output)
-            output = Bytes()
-        }
         finishIfFlushed()
         owner?.pipeFlushed()
     }
@@ -171,9 +168,11 @@ protocol PipeOwner: AnyObject {
             sendCiphertext()
             guard ciphertext.isEmpty, !output.isEmpty else { return }
             do throws(TransportError) {
-                let part = output.prefix(Self.encryptAhead)
-                unsafe try part.withUnsafeBytes { bytes throws(TransportError) in unsafe try stream.write(bytes) }
-                output.removeFirst(part.count)
+                try output.take { piece throws(TransportError) in
+                    let part = piece.prefix(Self.encryptAhead)
+                    unsafe try part.withUnsafeBytes { bytes throws(TransportError) in unsafe try stream.write(bytes) }
+                    piece.removeFirst(part.count)
+                }
             } catch {
                 return failWriting(error)
             }
@@ -189,7 +188,16 @@ protocol PipeOwner: AnyObject {
     }
 
     private func sendOutput() {
-        if let socket, let error = Self.send(&output, over: socket) { failWriting(error) }
+        guard let socket else { return }
+        var isTaken = true
+        while isTaken, !output.isEmpty {
+            let error = output.take { piece in
+                let error = Self.send(&piece, over: socket)
+                isTaken = piece.isEmpty
+                return error
+            }
+            if let error { return failWriting(error) }
+        }
     }
 
     private func sendCiphertext() {
@@ -211,7 +219,7 @@ protocol PipeOwner: AnyObject {
     private func failWriting(_ error: TransportError) {
         guard writeFailure == nil else { return }
         writeFailure = error
-        output = Bytes()
+        output.removeAll()
         ciphertext = Bytes()
         owner?.pipeFailed(error, while: .writing)
     }
@@ -322,7 +330,7 @@ protocol PipeOwner: AnyObject {
         self.socket = nil
         owner = nil
         security = .plain
-        output = Bytes()
+        output.removeAll()
         ciphertext = Bytes()
     }
 }
