@@ -75,8 +75,8 @@ let package = Package(
             ],
             path: "Sources/Host", exclude: ["CYAML", "CLI"], swiftSettings: wrapsC),
         .executableTarget(
-            name: "transportkit", dependencies: ["TransportKit", "TransportHost"], path: "Sources/Host/CLI",
-            swiftSettings: strict),
+            name: "transportkit", dependencies: ["TransportKit", "TransportIO", "TransportHost"],
+            path: "Sources/Host/CLI", swiftSettings: strict),
 
         // For tests, ours and those of plug-in authors.
         .target(name: "TransportKitTesting", dependencies: ["TransportKit"], swiftSettings: strict),

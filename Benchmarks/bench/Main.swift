@@ -1,4 +1,5 @@
 @preconcurrency internal import Glibc
+internal import TransportIO
 
 /// One measurement or one server of a measurement. `bin/compare` runs them beside other programs.
 struct Command: Sendable {
@@ -14,6 +15,7 @@ struct Bench {
 
     static func main() async {
         signal(SIGPIPE, SIG_IGN)
+        FreedMemory.keep()
         var arguments = Arguments(Array(CommandLine.arguments.dropFirst()))
         let name = arguments.next()
         guard let command = commands.first(where: { $0.name == name }) else {

@@ -1,5 +1,6 @@
 import Glibc
 internal import TransportHost
+internal import TransportIO
 
 /// The program `transportkit`: picks the verb and turns what it throws into an exit code.
 @main
@@ -12,6 +13,7 @@ struct Main {
     static func main() async {
         // A reader that goes away must not end the program (B26); writes then fail instead.
         signal(SIGPIPE, SIG_IGN)
+        FreedMemory.keep()
         exit(await run(Array(CommandLine.arguments.dropFirst())))
     }
 

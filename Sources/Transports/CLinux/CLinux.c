@@ -8,6 +8,7 @@
 #include <linux/netlink.h>
 #include <linux/rtnetlink.h>
 #include <linux/sockios.h>
+#include <malloc.h>
 #include <net/if.h>
 #include <netdb.h>
 #include <netinet/in.h>
@@ -589,4 +590,10 @@ int tk_route_dump(int descriptor, int what, uint32_t sequence) {
     request.header.nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP;
     request.header.nlmsg_seq = sequence;
     return send(descriptor, &request, sizeof request, MSG_NOSIGNAL) < 0 ? -errno : 0;
+}
+
+void tk_keep_freed_memory(void) {
+    // As much as the buffers of a few flows; blocks below the second number come from the heap that is kept.
+    mallopt(M_TRIM_THRESHOLD, 4 << 20);
+    mallopt(M_MMAP_THRESHOLD, 1 << 20);
 }

@@ -148,3 +148,8 @@ unsigned tk_interface_index(const char *name);
 int tk_route_open(void);
 /// Asks for all addresses (`what` 0) or all routes (`what` 1).
 int tk_route_dump(int descriptor, int what, uint32_t sequence);
+
+// MARK: - Memory
+
+/// Has the allocator keep what was freed, up to a few MiB, instead of giving it back to the kernel.
+void tk_keep_freed_memory(void);
