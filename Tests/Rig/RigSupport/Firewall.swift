@@ -80,6 +80,19 @@ extension Namespace {
             """)
     }
 
+    /// Takes new TCP connections to `port` of whatever address to `localPort` here instead, as a captive portal or an
+    /// inspecting proxy does.
+    package func interceptTCP(port: UInt16, to localPort: UInt16, from interface: String = "lan0") async throws {
+        try await nft(
+            """
+            add table inet intercept
+            add chain inet intercept before { type nat hook prerouting priority -100 ; }
+            add rule inet intercept before iifname "\(interface)" tcp dport \(port) redirect to :\(localPort)
+            """)
+    }
+
+    package func stopIntercepting() async throws { try await nft("delete table inet intercept") }
+
     /// Forgets the mappings of UDP flows, so that each gets another source port with its next packet.
     package func rebindUDP() async throws {
         for family in ["ipv4", "ipv6"] {

@@ -91,6 +91,11 @@ package final class Namespace: Sendable {
         try start(name, [Built.transportkit] + words, environment: environment)
     }
 
+    /// Runs `transportkit` here to its end, for example with `check`, and returns its output.
+    package func runTransportKit(_ words: [String], within limit: Duration = .seconds(20)) async throws -> String {
+        try await runTool(["ip", "netns", "exec", name, Built.transportkit] + words, within: limit)
+    }
+
     /// Makes an event loop whose thread is in this namespace, and so all the sockets that it makes. The rig ends it.
     package func makeLoop() async throws -> EventLoop {
         let loop = rig.keep(try EventLoop(name: role))

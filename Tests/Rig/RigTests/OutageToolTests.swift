@@ -107,6 +107,41 @@ extension RigSuite {
             }
         }
 
+        @Test func `A portal answers in place of the door until it opens`() async throws {
+            try await withTopology { net in
+                let door = try net.door.listenTCP(Topology.doorAddress, port: 8443)
+                let portal = try net.nat.listenTCP("0.0.0.0", port: 1443)
+                func whoAnswers() async throws -> String {
+                    let client = try await net.client.connectTCP(Topology.doorAddress, port: 8443)
+                    defer { client.close() }
+                    for (name, listener) in [("door", door), ("portal", portal)] {
+                        let accepted = try? await blocking { try listener.accept(within: .milliseconds(200)) }
+                        if accepted != nil { return name }
+                    }
+                    return "nobody"
+                }
+                #expect(try await whoAnswers() == "door")
+                try await net.nat.interceptTCP(port: 8443, to: 1443)
+                #expect(try await whoAnswers() == "portal")
+                try await net.nat.stopIntercepting()
+                #expect(try await whoAnswers() == "door")
+            }
+        }
+
+        @Test func `An address may be a black hole, or refused at once`() async throws {
+            try await withTopology { net in
+                try await net.internet.ip("route add blackhole 198.51.100.30", "route add unreachable 198.51.100.31")
+                for (address, expected) in [("198.51.100.30", ETIMEDOUT), ("198.51.100.31", EHOSTUNREACH)] {
+                    do {
+                        _ = try await net.client.connectTCP(address, port: 1, within: .milliseconds(700))
+                        Issue.record("somebody answered at \(address)")
+                    } catch let failure as RawSocket.Failure {
+                        #expect(failure.errno == expected, "\(address): \(failure)")
+                    }
+                }
+            }
+        }
+
         @Test func `The client moves to another network, loses both, and comes back`() async throws {
             try await withTopology(.secondNetwork) { net in
                 let talk = try Talk(net)
