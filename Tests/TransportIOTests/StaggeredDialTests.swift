@@ -2,6 +2,7 @@ import Synchronization
 import Testing
 import TransportIO
 import TransportKit
+import TransportKitTesting
 
 @Suite(.timeLimit(.minutes(1))) struct StaggeredDialTests {
     static let start = Instant(nanoseconds: 1_000_000_000)
@@ -62,86 +63,79 @@ import TransportKit
         var discarded: [Int]
     }
 
-    func dial(_ behaviours: [Behaviour]) async -> Outcome {
-        let time = ManualTime()
-        let attempts = Numbers()
-        let discarded = Numbers()
-        let addresses = behaviours.indices.map { SocketAddress.loopback(port: UInt16($0)) }
-        var outcome = Outcome(took: .zero, attempts: [], discarded: [])
-        // Moves the clock to the next deadline once nobody has anything to do before it.
-        let mover = Task {
-            while !Task.isCancelled {
-                for _ in 0..<200 { await Task.yield() }
-                guard let next = time.nextDeadline, next > time.now() else { continue }
-                time.advance(by: next - time.now())
-            }
-        }
-        do throws(TransportError) {
-            outcome.winner = try await dialStaggered(addresses, time: time) { address throws(TransportError) in
-                let index = Int(address.port)
-                attempts.append(index)
-                do {
-                    switch behaviours[index] {
-                    case .blackHole: try await time.sleep(for: .seconds(127))
-                    case .refuses: throw TransportError(.refused, "refused \(index)")
-                    case .answers(let milliseconds):
-                        try await time.sleep(for: .milliseconds(milliseconds))
-                        return index
+    func dial(_ behaviours: [Behaviour]) throws -> Outcome {
+        let simulation = Simulation()
+        let time = simulation.time
+        return try simulation.run {
+            let attempts = Numbers()
+            let discarded = Numbers()
+            let addresses = behaviours.indices.map { SocketAddress.loopback(port: UInt16($0)) }
+            var outcome = Outcome(took: .zero, attempts: [], discarded: [])
+            do throws(TransportError) {
+                outcome.winner = try await dialStaggered(addresses, time: time) { address throws(TransportError) in
+                    let index = Int(address.port)
+                    attempts.append(index)
+                    do {
+                        switch behaviours[index] {
+                        case .blackHole: try await time.sleep(for: .seconds(127))
+                        case .refuses: throw TransportError(.refused, "refused \(index)")
+                        case .answers(let milliseconds):
+                            try await time.sleep(for: .milliseconds(milliseconds))
+                            return index
+                        }
+                    } catch let error as TransportError {
+                        throw error
+                    } catch {
+                        throw TransportError(.cancelled, "cancelled \(index)")
                     }
-                } catch let error as TransportError {
-                    throw error
-                } catch {
-                    throw TransportError(.cancelled, "cancelled \(index)")
+                    throw TransportError(.timedOut, "timed out \(index)")
+                } discard: { index in
+                    discarded.append(index)
                 }
-                throw TransportError(.timedOut, "timed out \(index)")
-            } discard: { index in
-                discarded.append(index)
+            } catch {
+                outcome.error = error
             }
-        } catch {
-            outcome.error = error
+            outcome.took = time.now() - .zero
+            outcome.attempts = attempts.all
+            outcome.discarded = discarded.all
+            return outcome
         }
-        outcome.took = time.now() - .zero
-        mover.cancel()
-        await mover.value
-        outcome.attempts = attempts.all
-        outcome.discarded = discarded.all
-        return outcome
     }
 
-    @Test func `Seven black holes before the one that lives cost less than three seconds`() async {
+    @Test func `Seven black holes before the one that lives cost less than three seconds`() throws {
         // B18
-        let outcome = await dial(Array(repeating: .blackHole, count: 7) + [.answers(afterMilliseconds: 40)])
+        let outcome = try dial(Array(repeating: .blackHole, count: 7) + [.answers(afterMilliseconds: 40)])
         #expect(outcome.winner == 7)
         #expect(outcome.attempts == Array(0...7))
         #expect(outcome.took < .seconds(3))
     }
 
-    @Test func `Refusals cost nothing`() async {
-        let outcome = await dial([.refuses, .refuses, .answers(afterMilliseconds: 5), .blackHole])
+    @Test func `Refusals cost nothing`() throws {
+        let outcome = try dial([.refuses, .refuses, .answers(afterMilliseconds: 5), .blackHole])
         #expect(outcome.winner == 2)
         #expect(outcome.took == .milliseconds(5))
         #expect(outcome.attempts == [0, 1, 2])
     }
 
-    @Test func `A slow first answer beats a slower second one`() async {
-        let outcome = await dial([.answers(afterMilliseconds: 400), .answers(afterMilliseconds: 300)])
+    @Test func `A slow first answer beats a slower second one`() throws {
+        let outcome = try dial([.answers(afterMilliseconds: 400), .answers(afterMilliseconds: 300)])
         #expect(outcome.winner == 0)
         #expect(outcome.attempts == [0, 1])
     }
 
-    @Test func `Two answers in the same instant give one winner and nothing is left over`() async {
-        let outcome = await dial([.answers(afterMilliseconds: 500), .answers(afterMilliseconds: 250)])
+    @Test func `Two answers in the same instant give one winner and nothing is left over`() throws {
+        let outcome = try dial([.answers(afterMilliseconds: 500), .answers(afterMilliseconds: 250)])
         #expect(outcome.winner == 0 || outcome.winner == 1)
         // The other one was cancelled in its sleep, or handed to be closed.
         #expect(outcome.discarded.count <= 1)
         #expect(!outcome.discarded.contains(outcome.winner ?? -1))
     }
 
-    @Test func `When all fail the first reason decides and all are named`() async {
-        let outcome = await dial([.refuses, .refuses])
+    @Test func `When all fail the first reason decides and all are named`() throws {
+        let outcome = try dial([.refuses, .refuses])
         #expect(outcome.error?.code == .refused)
         #expect(outcome.error?.message == "refused 0; refused 1")
-        #expect(await dial([]).error?.code == .nameNotFound)
+        #expect(try dial([]).error?.code == .nameNotFound)
     }
 
     @Test func `A cancelled dial tries no further address`() async {
