@@ -161,6 +161,22 @@ import TransportKit
         }
     }
 
+    @Test func `Jobs that beget jobs do not hold up the end of the turn`() async throws {
+        try await withLoop { loop in
+            let order = Order()
+            @Sendable func beget(_ descendants: Int) {
+                guard descendants > 0 else { return order.append(2) }
+                loop.execute { beget(descendants - 1) }
+            }
+            loop.execute {
+                loop.atEndOfTurn { order.append(1) }
+                beget(20)
+            }
+            while order.numbers.count < 2, await order.changed.wait() {}
+            #expect(order.numbers == [1, 2])
+        }
+    }
+
     @Test func `The clocks are the machine's`() async throws {
         let loop = try EventLoop(name: "test")
         let first = loop.now()

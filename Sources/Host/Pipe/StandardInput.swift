@@ -9,7 +9,7 @@ final class StandardInput: Sendable {
     private let chunks = Inbox<Bytes>()
     private let wanted = DispatchSemaphore(value: 0)
 
-    private static let chunk = 256 << 10
+    private static let chunk = 64 << 10
 
     /// Starts to read.
     init() {

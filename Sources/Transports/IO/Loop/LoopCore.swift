@@ -109,8 +109,8 @@ final class LoopCore: @unchecked Sendable {
     func runReady(on loop: EventLoop) {
         let executor = unsafe loop.asUnownedSerialExecutor()
         let preferred = unsafe loop.asUnownedTaskExecutor()
-        // Jobs beget jobs; after so many generations the descriptors get their turn.
-        for _ in 0..<64 {
+        // Jobs beget jobs; after so many generations what has gathered is sent and the descriptors get their turn.
+        for _ in 0..<8 {
             if ready.isEmpty { return }
             swap(&ready, &batch)
             for work in batch {
