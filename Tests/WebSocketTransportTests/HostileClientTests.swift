@@ -91,6 +91,35 @@ import WebSocketTransport
         }
     }
 
+    @Test func `Answers to pings that nobody reads are given up, not kept`() async throws {
+        try await withPair {
+            $0.limits.sendBufferBytes = 64 << 10
+        } _: { peer, socket in
+            let ping = Bytes(repeating: 1, count: 125)
+            var pings = Bytes()
+            for _ in 0..<1000 { pings.append(contentsOf: frame(0x89, ping, key: RawPeer.key)) }
+            let rounds = 400
+            for _ in 0..<rounds { try await peer.send(pings) }
+            try await peer.send(frame(0x82, Bytes("done"), key: RawPeer.key))
+            #expect(try await socket.receive().map(\.payload) == [Bytes("done")])
+
+            async let sent: Void = socket.send(Message(Bytes("end")))
+            let last = frame(0x82, Bytes("end"))
+            var answered = 0
+            var tail = Bytes()
+            while tail != last {
+                let more = try #require(try await peer.connection.read(upTo: 65_536))
+                answered += more.count
+                tail = (tail + more).dropFirst(max(tail.count + more.count - last.count, 0))
+            }
+            try await sent
+            let pong = frame(0x8a, ping)
+            #expect((answered - last.count) % pong.count == 0)
+            // 50 MB of pings: the kernel holds some 10 MB between two ends, and this end little more.
+            #expect((1..<rounds * 1000 / 3).contains(answered / pong.count))
+        }
+    }
+
     @Test func `An end amid a frame is 1006 with its cause`() async throws {
         try await withPair { peer, socket in
             try await peer.send(frame(0x82, Bytes("whole"), key: RawPeer.key) + hex("82ff0000"))

@@ -313,9 +313,15 @@ extension WebSocketSession: PipeOwner {
             case .closed: settleAfterThisTurn()
             case .broken: armEndTimer(Self.answerGrace)
             }
-        } else if wire.hasAnswers {
-            pipe.write { wire.writeAnswers(into: &$0) }
+        } else {
+            answerPings()
         }
+    }
+
+    /// Where the peer takes nothing of what is written, its pings wait in the wire, which keeps only so many of them.
+    private func answerPings() {
+        guard wire.hasAnswers, hasRoom else { return }
+        pipe.write { wire.writeAnswers(into: &$0) }
     }
 
     /// A receiver on this loop answers before the turn ends, as one that was called at once would.
@@ -339,6 +345,7 @@ extension WebSocketSession: PipeOwner {
     }
 
     func pipeFlushed() {
+        answerPings()
         wakeSender()
         if peerHasEnded, pipe.isFinished, case .finishing = phase { disappear(nil) }
     }
