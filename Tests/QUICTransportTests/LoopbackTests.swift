@@ -175,6 +175,25 @@ import TransportTLS
         await rig.tearDown()
     }
 
+    // B29
+    @Test func `A service that is gone without a word is noticed long before the idle limit`() async throws {
+        let rig = try await Rig()
+        let there = try EventLoop(name: "there")
+        var options = ListenOptions()
+        options.security = ServerSecurity(identity: try EnginePair.files.get())
+        let listener = try await QUICTransport(loop: there).listen(
+            Endpoint(scheme: .wss, host: .ipv4(.loopback), port: 0), options: options)
+        let near = try await rig.transport.dial(ServiceURL(listener.endpoint), options: rig.dialOptions)
+        let far = try await listener.accept()
+        await there.shutdown()
+        try await near.send(Message(Bytes("is anybody there?")))
+        let end = await #expect(throws: Close.self) { try await near.receive() }
+        #expect(end?.code == .pathLost)
+        #expect(end?.cause?.code == .refused)
+        withExtendedLifetime(far) {}
+        await rig.tearDown()
+    }
+
     @Test func `The end of the loop ends what waits on its sockets`() async throws {
         let rig = try await Rig()
         let near = try await rig.dial()

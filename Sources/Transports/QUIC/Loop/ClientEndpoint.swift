@@ -19,6 +19,7 @@ final class ClientEndpoint {
     /// The time of the datagrams that are being received.
     private var batchNow: Instant?
     private var streamCount = 0
+    private var refusals = RefusalWatch()
     /// The path as it is known from outside; it does not change yet.
     var localAddress: SocketAddress { socket.localAddress }
     let remoteAddress: SocketAddress
@@ -106,6 +107,7 @@ extension ClientEndpoint: UDPSocketHandler {
     ) {
         let now = batchNow ?? loop.now()
         batchNow = now
+        refusals.heard()
         unsafe connection.receive(datagram, from: remoteAddress, to: socket.localAddress, ecn: ecn, now: now)
     }
 
@@ -130,7 +132,7 @@ extension ClientEndpoint: UDPSocketHandler {
 
     func failed(_ error: TransportError) {
         // One report during a live connection may be late or forged, and does not end it (B29).
-        guard !connection.isEstablished else { return }
+        guard !connection.isEstablished || error.code == .refused && refusals.refused(loop.now()) else { return }
         connection.lost(error)
         scheduleFlush()
     }
