@@ -6,7 +6,7 @@ import WebSocketTransport
 /// What a listener makes of a client that does not behave, seen on the wire (B58).
 @Suite struct HostileClientTests {
     private func withListener(
-        _ change: (inout ListenOptions) -> Void = { _ in },
+        log: Log = Log(), _ change: (inout ListenOptions) -> Void = { _ in },
         _ body: (any Listener, EventLoop) async throws -> Void
     ) async throws {
         let loop = try EventLoop(name: "listener")
@@ -22,7 +22,7 @@ import WebSocketTransport
         }
         change(&options)
         let here = Endpoint(scheme: .ws, host: .ipv4(.loopback), port: 0)
-        let listener = try await WebSocketTransport(loop: loop).listen(here, options: options)
+        let listener = try await WebSocketTransport(loop: loop, log: log).listen(here, options: options)
         try await body(listener, loop)
         await listener.close()
         await loop.shutdown()
@@ -281,6 +281,19 @@ import WebSocketTransport
                 await next.connection.close()
             }
         }
+    }
+
+    @Test func `A listener that is full says so once, however many come`() async throws {
+        let sink = RecordingLog()
+        try await withListener(log: Log(level: .warning, sink: sink)) {
+            $0.limits.maxConnections = 0
+        } _: { listener, loop in
+            for _ in 0..<50 {
+                let text = try await answer(to: RawPeer.request(), from: listener, on: loop)
+                #expect(text.hasPrefix("HTTP/1.1 503 "))
+            }
+        }
+        #expect((1...2).contains(sink.lines.count), "\(sink.lines.map(\.message))")
     }
 
     @Test func `What was not accepted is refused when the listener closes`() async throws {

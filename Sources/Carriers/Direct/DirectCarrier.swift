@@ -304,7 +304,8 @@ public actor DirectCarrier: Carrier {
         establishment.isLogged = true
         switch establishment.outcome {
         case .won: context.log.info("\(url.endpoint): \(report.why)")
-        case .failed: context.log.warning("\(url.endpoint): \(report.why)")
+        // Whoever asked for the session gets the same words, and counts them where it asks again and again.
+        case .failed: context.log.debug("\(url.endpoint): \(report.why)")
         case .restart, .abandoned, nil: break
         }
     }

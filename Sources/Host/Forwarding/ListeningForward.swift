@@ -135,7 +135,7 @@ final class ListeningForward: Sendable {
                 }
             }
         } catch is Deadline.Passed {
-            throw TransportError(.timedOut, "the carrier had no open session for \(patience)")
+            throw TransportError(.timedOut, "the carrier had no open session for \(patience.inWords)")
         }
     }
 
@@ -155,8 +155,7 @@ final class ListeningForward: Sendable {
     }
 
     private func complain(_ what: String) {
-        limiter.run { suppressed in
-            let more = suppressed > 0 ? " (and \(suppressed) more since the last line)" : ""
+        limiter.run { (more: String) in
             log.warning("\(name): a connection was reset: \(what)\(more)")
         }
     }

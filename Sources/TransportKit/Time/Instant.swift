@@ -49,6 +49,12 @@ extension Duration {
 
     /// The duration in milliseconds, with its fraction.
     public var inMilliseconds: Double { Double(clampedNanoseconds) / 1_000_000 }
+
+    /// The duration for a message to people, such as `30 s` or `250 ms`.
+    package var inWords: String {
+        let milliseconds = clampedNanoseconds / 1_000_000
+        return milliseconds % 1000 == 0 ? "\(milliseconds / 1000) s" : "\(milliseconds) ms"
+    }
 }
 
 /// A point on the wall clock, for what is stored. It can jump: check it when it is read.

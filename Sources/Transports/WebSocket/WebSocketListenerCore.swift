@@ -18,12 +18,16 @@ final class WebSocketListenerCore: @unchecked Sendable {
     private let arrived = Signal()
     private var isAccepting = false
     private var end: Close?
+    private let refusals: LogLimiter
+    private let failures: LogLimiter
 
     init(
         _ transport: WebSocketTransport, scheme: Endpoint.Scheme, options: ListenOptions
     ) throws(TransportError) {
         self.transport = transport
         self.options = options
+        refusals = LogLimiter(time: transport.loop)
+        failures = LogLimiter(time: transport.loop)
         switch scheme {
         case .ws: credentials = nil
         case .wss:
@@ -124,16 +128,20 @@ extension WebSocketListenerCore: TCPAcceptorHandler {
         }
         handshakes[ObjectIdentifier(pipe)] = handshake
         guard connections <= options.limits.maxConnections else {
-            transport.log.warning(
-                "refused a connection from \(socket.remoteAddress): all \(options.limits.maxConnections) are taken "
-                    + "(raise maxConnections)")
+            refusals.run { (more: String) in
+                transport.log.warning(
+                    "refused a connection from \(socket.remoteAddress): all \(options.limits.maxConnections) are taken; "
+                        + "raise limits.maxConnections\(more)")
+            }
             return credentials == nil ? handshake.refuseForLackOfRoom() : handshake.abandon()
         }
         guard let credentials else { return }
         do throws(TransportError) {
             pipe.startTLS(try TLSSession.server(credentials, protocols: [WireNames.alpnHTTP], forQUIC: false))
         } catch {
-            transport.log.error("TLS for \(socket.remoteAddress) failed: \(error)")
+            failures.run { (more: String) in
+                transport.log.error("TLS for \(socket.remoteAddress) failed: \(error)\(more)")
+            }
             handshake.abandon()
         }
     }

@@ -22,6 +22,28 @@ import TransportKit
         #expect(sink.lines.map(\.message) == ["3", "4"])
     }
 
+    @Test func `A storm is one line a time, and the next line counts the rest`() {
+        let time = ManualTime()
+        let limiter = LogLimiter(interval: .seconds(10), time: time)
+        var lines: [String] = []
+        func storm(_ count: Int) {
+            for _ in 0..<count { limiter.run { (more: String) in lines.append("it failed\(more)") } }
+        }
+        storm(1000)
+        #expect(lines == ["it failed"])
+        time.advance(by: .seconds(10))
+        storm(2)
+        time.advance(by: .seconds(10))
+        storm(1)
+        time.advance(by: .seconds(10))
+        storm(1)
+        #expect(
+            lines.dropFirst() == [
+                "it failed (and 999 more since the last line)", "it failed (and 1 more since the last line)",
+                "it failed",
+            ])
+    }
+
     @Test func `Numbers add up`() {
         let metrics = InProcessMetrics()
         metrics.add(2, to: "frames")

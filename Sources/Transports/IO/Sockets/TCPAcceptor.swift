@@ -32,6 +32,7 @@ package final class TCPAcceptor: @unchecked Sendable {
     private var spare: Int32
     private var retry: LoopTimer?
     private var refusals = Refusals()
+    private let drops: LogLimiter
 
     private struct Refusals {
         var count = 0
@@ -60,6 +61,7 @@ package final class TCPAcceptor: @unchecked Sendable {
         self.descriptor = descriptor
         self.loop = loop
         self.log = log
+        drops = LogLimiter(time: loop)
         localAddress = SocketAddress(tk_local_address(descriptor)) ?? local
         spare = tk_spare_descriptor()
         registration = try loop.register(descriptor, interest: .readable, self)
@@ -124,7 +126,7 @@ package final class TCPAcceptor: @unchecked Sendable {
         if let reportedAt = refusals.reportedAt, now - reportedAt < .seconds(1) { return }
         refusals.reportedAt = now
         log.warning(
-            "refused \(refusals.count) connections at \(localAddress): no file descriptor is left "
+            "refused \(refusals.count) connection\(refusals.count == 1 ? "" : "s") at \(localAddress): no file descriptor is left "
                 + "(raise the limit with ulimit -n or LimitNOFILE=)")
         refusals.count = 0
     }
@@ -171,7 +173,7 @@ extension TCPAcceptor: DescriptorHandler {
         do {
             try socket.start()
         } catch {
-            log.warning("dropped a connection from \(remote): \(error)")
+            drops.run { (more: String) in log.warning("dropped a connection from \(remote): \(error)\(more)") }
             socket.close()
         }
     }

@@ -52,6 +52,8 @@ final class ListenerEndpoint {
     private var batchNow: Instant?
     private var backlog: [(bytes: Bytes, batch: OutgoingBatch)] = []
     private var answers = AnswerBudget()
+    private let refusals: LogLimiter
+    private let failures: LogLimiter
     /// Keeps itself while the socket is open, since sockets outlive their listener.
     private var keepAlive: ListenerEndpoint?
     private var anchor: LoopTimer?
@@ -66,6 +68,8 @@ final class ListenerEndpoint {
         self.options = options
         self.credentials = credentials
         self.resetSecret = resetSecret
+        refusals = LogLimiter(time: loop)
+        failures = LogLimiter(time: loop)
         socket = try UDPSocket.bind(local, loop: loop, log: log)
         socket.handler = self
         keepAlive = self
@@ -113,7 +117,10 @@ final class ListenerEndpoint {
         guard !isClosed, entries.count < options.limits.maxConnections else {
             // A closed listener lives on for its sockets, and says at once that nobody answers here.
             if !isClosed {
-                log.warning("QUIC from \(remote) is refused: limits.maxConnections is \(options.limits.maxConnections)")
+                refusals.run { (more: String) in
+                    let limit = options.limits.maxConnections
+                    log.warning("QUIC from \(remote) is refused: limits.maxConnections is \(limit)\(more)")
+                }
             }
             unsafe refuse(datagram, remote, local)
             return nil
@@ -139,7 +146,7 @@ final class ListenerEndpoint {
             metrics.change("quic.connections", by: 1)
             return entry
         } catch {
-            log.warning("QUIC from \(remote) cannot be served: \(error)")
+            failures.run { (more: String) in log.warning("QUIC from \(remote) cannot be served: \(error)\(more)") }
             return nil
         }
     }

@@ -1,8 +1,7 @@
 internal import Synchronization
-internal import TransportKit
 
 /// Lets one line through per interval and counts the rest, so that a storm of failures is one line a time (B46).
-final class LogLimiter: Sendable {
+package final class LogLimiter: Sendable {
     private struct State {
         var next = Instant.zero
         var suppressed = 0
@@ -12,13 +11,14 @@ final class LogLimiter: Sendable {
     private let interval: Duration
     private let time: any TimeSource
 
-    init(interval: Duration = .seconds(10), time: any TimeSource) {
+    /// Makes one that lets a line through now.
+    package init(interval: Duration = .seconds(10), time: any TimeSource) {
         self.interval = interval
         self.time = time
     }
 
     /// Hands `write` how many lines were held back since the last one, if it is time for one.
-    func run(_ write: (_ suppressed: Int) -> Void) {
+    package func run(_ write: (_ suppressed: Int) -> Void) {
         let now = time.now()
         let suppressed: Int? = state.withLock { state in
             guard now >= state.next else {
@@ -30,5 +30,12 @@ final class LogLimiter: Sendable {
             return state.suppressed
         }
         if let suppressed { write(suppressed) }
+    }
+
+    /// Hands `write` the end of the line instead: how many more there were, where there were any.
+    package func run(_ write: (_ more: String) -> Void) {
+        run { (suppressed: Int) in
+            write(suppressed > 0 ? " (and \(suppressed) more since the last line)" : "")
+        }
     }
 }
