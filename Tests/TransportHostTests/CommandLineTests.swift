@@ -97,14 +97,17 @@ import TransportKit
                 #expect(rawEnded.code == 0, "\(rawEnded.errors)")
                 #expect(rawEnded.output == raw)
             }
+            // The answers of a service that has closed are not waited for.
             let wrongRoute = try await Program.run(
-                ["pipe", url + "/nope", "--pin", String(pin), "--transports", "quic"], input: "x\n")
+                ["pipe", url + "/nope", "--pin", String(pin), "--transports", "quic", "--linger", "1h"], input: "x\n")
             #expect(wrongRoute.code == 1)
             #expect(wrongRoute.errors.contains("4404 nobody there"))
             let wrongPin = try await Program.run(
                 ["pipe", String(url), "--pin", "sha256:" + String(repeating: "0", count: 64)], input: "x\n")
             #expect(wrongPin.code == 1)
             #expect(wrongPin.output.isEmpty)
+            #expect(wrongPin.errors.hasPrefix("transportkit: QUIC: "))
+            #expect(wrongPin.errors.split(separator: "\n").count == 1, "\(wrongPin.errors)")
         }
     }
 
@@ -166,6 +169,55 @@ import TransportKit
                 executable: "/bin/sh", input: (1...200_000).map { "\($0)\n" }.joined())
             #expect(ended.errors.contains("standard output was closed by whoever read it"))
             #expect(ended.errors.contains("code 1"))
+        }
+    }
+
+    @Test func `A standard descriptor that is closed is not taken for a socket`() async throws {
+        try await Program.whileRunning(["echo"]) { echo in
+            let words = try #require(try await echo.lines(until: "ready"))
+            let url = try #require(words.first { $0.hasPrefix("listening at ") }?.dropFirst(13))
+            let pin = try #require(words.first { $0.hasPrefix("pin ") }?.dropFirst(4))
+            func pipe(_ redirections: String) async throws -> Program.Ended {
+                try await Program.run(
+                    ["-c", "\"\(Program.path)\" pipe \(url) --pin \(pin) \(redirections)"], executable: "/bin/sh",
+                    input: "hello\n")
+            }
+            let noInput = try await pipe("--quiet <&-")
+            #expect(noInput.code == 0 && noInput.output.isEmpty, "\(noInput.errors)")
+            let noErrors = try await pipe("2>&-")
+            #expect(noErrors.code == 0 && noErrors.output == "hello\n")
+            let noOutput = try await pipe("--quiet >&-")
+            #expect(noOutput.code == 1 && noOutput.errors.contains("standard output: Bad file descriptor"))
+            let fullOutput = try await pipe("--quiet >/dev/full")
+            #expect(fullOutput.code == 1 && fullOutput.errors.contains("standard output: No space left on device"))
+        }
+    }
+
+    @Test(arguments: ["--help", "--version", "run --help", "check ok.yaml", "demo --json"])
+    func `A result that cannot be written is no success`(words: String) async throws {
+        try await withTemporaryFolder { folder in
+            try write(
+                "listeners: { a: { url: \"ws://127.0.0.1:1\", routes: { /: { service: echo } } } }",
+                to: "\(folder)/ok.yaml")
+            let ended = try await Program.run(
+                ["-c", "cd \(folder) && \"\(Program.path)\" \(words) >/dev/full"], executable: "/bin/sh")
+            #expect(ended.code == 1)
+            #expect(ended.errors.hasSuffix("transportkit: standard output: No space left on device\n"))
+        }
+    }
+
+    @Test func `A terminal that hangs up stops the program like SIGTERM, unless nohup stands before it`() async throws {
+        try await Program.whileRunning(["echo"]) { echo in
+            _ = try await echo.lines(until: "ready")
+            echo.signal(SIGHUP)
+            #expect(await echo.exitCode() == 0)
+        }
+        let script = "trap '' HUP; exec \"$0\" echo"
+        try await Program.whileRunning(["-c", script, Program.path], executable: "/bin/sh") { echo in
+            _ = try await echo.lines(until: "ready")
+            echo.signal(SIGHUP)
+            echo.signal(SIGTERM)
+            #expect(await echo.exitCode() == 0)
         }
     }
 

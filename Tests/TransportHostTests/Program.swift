@@ -26,7 +26,7 @@ final class Program: Sendable {
     private let output: Int32
     private let ended: Task<Int32, Never>
 
-    private init(_ words: [String]) throws {
+    private init(_ words: [String], _ executable: String) throws {
         var ends: [Int32] = [-1, -1]
         guard pipe(&ends) == 0 else { throw CannotStart(code: errno) }
         for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
@@ -34,7 +34,7 @@ final class Program: Sendable {
         let nothing = open("/dev/null", O_RDWR | O_CLOEXEC)
         defer { close(nothing) }
         output = ends[0]
-        id = try Self.spawn(Self.path, words, input: nothing, output: ends[1], errors: nothing)
+        id = try Self.spawn(executable, words, input: nothing, output: ends[1], errors: nothing)
         ended = Task { [id] in await Self.wait(for: id) }
     }
 
@@ -55,8 +55,10 @@ final class Program: Sendable {
     }
 
     /// Runs the program while `body` runs, and stops it afterwards.
-    static func whileRunning(_ words: [String], _ body: (Program) async throws -> Void) async throws {
-        let program = try Program(words)
+    static func whileRunning(
+        _ words: [String], executable: String = path, _ body: (Program) async throws -> Void
+    ) async throws {
+        let program = try Program(words, executable)
         do {
             try await body(program)
         } catch {

@@ -16,7 +16,6 @@ enum CheckVerb: Verb {
     static func run(_ arguments: Arguments) async throws -> Int32 {
         let file = arguments.operands[0]
         let summary = try await HostProgram.check(configFile: file)
-        Console.say("\(file): ok, \(summary)")
-        return ExitCode.done
+        return ExitCode.saying("\(file): ok, \(summary)")
     }
 }

@@ -25,7 +25,7 @@ enum DemoVerb: Verb {
                 Console.say(line)
             }
         }
-        if asJSON { Console.say(report.json) }
-        return report.isAsExpected ? ExitCode.done : ExitCode.failed
+        let code = asJSON ? ExitCode.saying(report.json) : ExitCode.done
+        return report.isAsExpected ? code : ExitCode.failed
     }
 }

@@ -1,6 +1,7 @@
 import Glibc
 internal import TransportHost
 internal import TransportIO
+internal import TransportKit
 
 /// The program `transportkit`: picks the verb and turns what it throws into an exit code.
 @main
@@ -13,6 +14,7 @@ struct Main {
     static func main() async {
         // A reader that goes away must not end the program (B26); writes then fail instead.
         signal(SIGPIPE, SIG_IGN)
+        Console.claimDescriptors()
         FreedMemory.keep()
         exit(await run(Array(CommandLine.arguments.dropFirst())))
     }
@@ -27,6 +29,10 @@ struct Main {
             let count = errors.errors.count
             Console.complain("\(errors)\n\(count == 1 ? "1 error" : "\(count) errors"); nothing was started")
             return ExitCode.usage
+        } catch let close as Close where close.origin == .path {
+            // Nobody closed anything, so the number tells a person nothing.
+            Console.complain("transportkit: \(Words.printable(close.reason, limit: 2000))")
+            return ExitCode.failed
         } catch {
             Console.complain("transportkit: \(error)")
             return ExitCode.failed
@@ -40,15 +46,10 @@ struct Main {
         }
         switch first {
         case "--help", "-h", "help":
-            if words.count > 1, let verb = verbs.first(where: { $0.name == words[1] }) {
-                Console.say(Help.text(of: verb))
-            } else {
-                Console.say(Help.overview)
-            }
-            return ExitCode.done
+            let verb = words.count > 1 ? verbs.first { $0.name == words[1] } : nil
+            return ExitCode.saying(verb.map(Help.text) ?? Help.overview)
         case "--version":
-            Console.say("transportkit \(HostVersion.text)")
-            return ExitCode.done
+            return ExitCode.saying("transportkit \(HostVersion.text)")
         default:
             break
         }
@@ -61,8 +62,7 @@ struct Main {
         }
         let rest = Array(words.dropFirst())
         if rest.contains("--help") || rest.contains("-h") {
-            Console.say(Help.text(of: verb))
-            return ExitCode.done
+            return ExitCode.saying(Help.text(of: verb))
         }
         return try await verb.run(Arguments(rest, verb: verb))
     }
@@ -73,6 +73,13 @@ enum ExitCode {
     static let done: Int32 = 0
     static let failed: Int32 = 1
     static let usage: Int32 = 2
+
+    /// Writes the result of the program; one that nobody gets is no success.
+    static func saying(_ result: String) -> Int32 {
+        if Console.say(result) { return done }
+        Console.complain("transportkit: \(Console.outputFailure())")
+        return failed
+    }
 }
 
 /// The command line is wrong.

@@ -9,8 +9,8 @@ enum RunVerb: Verb {
         Prints `ready` on standard output once everything is bound; the log goes to standard error. A network that is
         down ends nothing: forwards stay bound, and connections on them wait for a while and are then reset.
 
-        SIGTERM or SIGINT stops it: nothing new is accepted, transfers go on until they end or `grace` is over, peers
-        are told 1001, and the exit code is 0. A second signal ends it at once, with 1.
+        SIGTERM, SIGINT or SIGHUP stops it: nothing new is accepted, transfers go on until they end or `grace` is over,
+        peers are told 1001, and the exit code is 0. A second signal ends it at once, with 1. `nohup` keeps SIGHUP away.
         """
     static let operands = 1...1
     static let flags: [Flag] = []

@@ -39,9 +39,9 @@ package enum Words {
 }
 
 extension Words {
-    /// Text that somebody else wrote, fit for a log line: no control characters, at most 200 characters.
-    package static func printable(_ text: String) -> String {
-        let cut = text.unicodeScalars.prefix(200)
+    /// Text that somebody else wrote, fit for a log line: no control characters, and not more than `limit` characters.
+    package static func printable(_ text: String, limit: Int = 200) -> String {
+        let cut = text.unicodeScalars.prefix(limit)
         return String(String.UnicodeScalarView(cut.map { $0.properties.generalCategory == .control ? "\u{fffd}" : $0 }))
     }
 }

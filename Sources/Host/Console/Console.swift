@@ -2,11 +2,27 @@ internal import Glibc
 
 /// The process's own standard output and error, unbuffered.
 package enum Console {
-    /// Writes a line of results. What happens when nobody reads it any more is the caller's decision.
+    /// Opens those of the three standard descriptors that are closed, before a socket gets one of their numbers and the log
+    /// is written to a peer: there is then nothing to read, and whatever is written fails as it would have.
+    package static func claimDescriptors() {
+        for descriptor in STDIN_FILENO...STDERR_FILENO where fcntl(descriptor, F_GETFD) < 0 {
+            // The lowest number that is free is the one that is missing.
+            _ = unsafe open("/dev/null", O_RDONLY)
+        }
+    }
+
+    /// Writes a line of results; where that fails, `errno` says why. What happens then is the caller's decision.
     ///
     /// - Returns: whether it could be written.
     @discardableResult
     package static func say(_ line: String) -> Bool { write(Array((line + "\n").utf8), to: STDOUT_FILENO) }
+
+    /// Why standard output takes nothing, in words.
+    package static func outputFailure(_ number: Int32 = errno) -> String {
+        number == EPIPE
+            ? "standard output was closed by whoever read it"
+            : unsafe "standard output: \(String(cString: strerror(number)))"
+    }
 
     /// Writes a line for a person to standard error.
     package static func complain(_ line: String) {

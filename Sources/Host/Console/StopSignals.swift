@@ -1,7 +1,9 @@
 internal import Dispatch
 internal import Glibc
 
-/// Hears SIGTERM and SIGINT: the first asks the program to stop, the second ends it at once (B24).
+/// Hears SIGTERM, SIGINT and SIGHUP: the first asks the program to stop, the second ends it at once (B24).
+///
+/// SIGHUP is left alone where it is ignored: `nohup` asked for that.
 package final class StopSignals: Sendable {
     // Sendable is sound: the array is not written after it was made, and a source may be cancelled from any thread.
     private nonisolated(unsafe) let sources: [any DispatchSourceSignal]
@@ -10,7 +12,8 @@ package final class StopSignals: Sendable {
     package init(_ stop: @escaping @Sendable () -> Void) {
         let queue = DispatchQueue(label: "transportkit.signals")
         let seen = Seen()
-        unsafe sources = [SIGTERM, SIGINT].map { number in
+        let numbers = Self.isIgnored(SIGHUP) ? [SIGTERM, SIGINT] : [SIGTERM, SIGINT, SIGHUP]
+        unsafe sources = numbers.map { number in
             // Dispatch sees the signal whatever its disposition is; ignoring it keeps the default from ending the process.
             signal(number, SIG_IGN)
             let source = DispatchSource.makeSignalSource(signal: number, queue: queue)
@@ -25,6 +28,13 @@ package final class StopSignals: Sendable {
             source.activate()
             return source
         }
+    }
+
+    private static func isIgnored(_ number: Int32) -> Bool {
+        var action = sigaction()
+        return unsafe sigaction(number, nil, &action) == 0
+            && unsafeBitCast(action.__sigaction_handler.sa_handler, to: Int.self)
+                == unsafeBitCast(SIG_IGN, to: Int.self)
     }
 
     deinit {

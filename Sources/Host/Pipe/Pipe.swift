@@ -136,7 +136,8 @@ package enum Pipe {
             while true {
                 let now = time.now()
                 let deadline: Instant? = progress.withLock { progress in
-                    guard progress.hasReadAll, progress.failure == nil else { return nil }
+                    // No answer comes from a service that has closed.
+                    guard progress.hasReadAll, progress.failure == nil, progress.close == nil else { return nil }
                     let patience = progress.received >= progress.sent ? Pipe.settling : settings.linger
                     let deadline = progress.lastEvent + patience
                     return now >= deadline ? nil : deadline
@@ -153,13 +154,14 @@ package enum Pipe {
                     messages = try await socket.receive()
                 } catch {
                     progress.withLock { if error.origin != .cancellation { $0.close = $0.close ?? error } }
+                    answered.signal()
                     return
                 }
                 let payloads = messages.map(\.payload)
-                do {
+                do throws(StandardOutput.Failed) {
                     try await output.write(pieces(payloads))
                 } catch {
-                    return fail("standard output was closed by whoever read it")
+                    return fail(error.reason)
                 }
                 progress.withLock {
                     $0.received += weight(payloads)

@@ -59,21 +59,24 @@ final class StandardInput: Sendable {
 
 /// Standard output for tasks: whoever reads it may be slow, and the loop must not wait for them.
 final class StandardOutput: Sendable {
-    /// Whoever was reading has gone.
-    struct Gone: Error {}
+    /// It takes nothing more.
+    struct Failed: Error {
+        /// Why, in words.
+        let reason: String
+    }
 
     private let queue = DispatchQueue(label: "transportkit.stdout")
 
     /// Writes all of the pieces.
-    func write(_ pieces: [Bytes]) async throws(Gone) {
-        let isWritten = await withCheckedContinuation { continuation in
+    func write(_ pieces: [Bytes]) async throws(Failed) {
+        let failure: String? = await withCheckedContinuation { continuation in
             queue.async {
                 let isWritten = pieces.allSatisfy { piece in
                     unsafe piece.withUnsafeBytes { unsafe Console.write($0, to: STDOUT_FILENO) }
                 }
-                continuation.resume(returning: isWritten)
+                continuation.resume(returning: isWritten ? nil : Console.outputFailure())
             }
         }
-        guard isWritten else { throw Gone() }
+        if let failure { throw Failed(reason: failure) }
     }
 }
