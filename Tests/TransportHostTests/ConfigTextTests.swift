@@ -31,7 +31,16 @@ import TransportHost
         ("a: [1", "f:2:1: is not valid YAML: did not find expected ',' or ']' while parsing a flow sequence"),
         (
             "a:\n\t- 1",
-            "f:2:1: is not valid YAML: found character that cannot start any token while scanning for the next token"
+            "f:2:1: is not valid YAML: a tab stands here; YAML is indented with spaces"
+        ),
+        ("a:\n  b: 1\n \tc: 2", "f:3:2: is not valid YAML: a tab stands here; YAML is indented with spaces"),
+        (
+            "a: @b",
+            "f:1:4: is not valid YAML: found character that cannot start any token while scanning for the next token"
+        ),
+        (
+            "a: { \"\\e[31m\": 1, \"\\e[31m\": 2 }",
+            "f:1:19: a.\"\u{fffd}[31m\": the key stands here a second time, first in line 1"
         ),
     ])
     func `What is no config file is refused with its place`(text: String, expected: String) {

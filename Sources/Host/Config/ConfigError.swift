@@ -43,9 +43,9 @@ public struct ConfigError: Error, Sendable, Hashable {
 }
 
 extension ConfigError: CustomStringConvertible {
-    /// `file:line:column: path: what; what is allowed`.
+    /// `file:line:column: path: what; what is allowed`. Control characters of the file do not get to the terminal.
     public var description: String {
-        path.isEmpty ? "\(place): \(message)" : "\(place): \(path): \(message)"
+        Words.printable(path.isEmpty ? "\(place): \(message)" : "\(place): \(path): \(message)", limit: .max)
     }
 }
 

@@ -123,10 +123,23 @@ internal import CYAML
     }
 
     private var failure: Failure {
+        let mark = unsafe parser.pointee.problem_mark
+        if isTab(line: Int(mark.line), column: Int(mark.column)) {
+            return Failure(
+                message: "a tab stands here; YAML is indented with spaces", line: Int(mark.line) + 1,
+                column: Int(mark.column) + 1)
+        }
         let problem = unsafe parser.pointee.problem.map { unsafe String(cString: $0) } ?? "it cannot be read"
         let context = unsafe parser.pointee.context.map { unsafe " " + String(cString: $0) } ?? ""
-        let mark = unsafe parser.pointee.problem_mark
         return Failure(
             message: problem + context, line: Int(mark.line) + 1, column: Int(mark.column) + 1)
+    }
+
+    /// Whether a tab stands at a place, from 0, with nothing but white space before it.
+    private func isTab(line: Int, column: Int) -> Bool {
+        let lines = unsafe text.split(separator: 0x0a, maxSplits: line + 1, omittingEmptySubsequences: false)
+        guard unsafe line < lines.count else { return false }
+        let start = unsafe lines[line].prefix(column + 1)
+        return unsafe start.count == column + 1 && start.last == 0x09 && start.allSatisfy { $0 == 0x20 || $0 == 0x09 }
     }
 }
