@@ -117,7 +117,7 @@ public final class HostRunner: Sendable {
                     for forward in bound { await forward?.stopAccepting() }
                     throw error
                 }
-                log.warning("\(error.message); it is optional, and is tried again every \(Self.retryInterval)")
+                log.warning("\(error.message); it is optional, and is tried again every \(Self.retryInterval.inWords)")
                 bound.append(nil)
             }
         }
@@ -178,7 +178,7 @@ public final class HostRunner: Sendable {
     private func drain(_ listeners: [BoundListener], _ forwards: RunningForwards, grace: Duration) async {
         isStopping.store(true, ordering: .releasing)
         let services = graph.listeners.flatMap { $0.routes.values.compactMap { $0 as? any GracefulService } }
-        log.info("stopping: \(activity.count) sessions and transfers under way, \(grace) of grace")
+        log.info("stopping: \(activity.count) sessions and transfers under way, \(grace.inWords) of grace")
         // A cancelled task could wait for nothing any more, and there are goodbyes to be said.
         await Task { [activity, loop] in
             await withDiscardingTaskGroup { group in

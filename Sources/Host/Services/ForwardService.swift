@@ -126,7 +126,7 @@ public final class ForwardService: GracefulService {
             default: throw ForwardHeader.Refusal(.nobodyThere, error.message)
             }
         } catch is Timeouts.Passed {
-            throw ForwardHeader.Refusal(.tooSlow, "connecting to \(address) took longer than \(connectTimeout)")
+            throw ForwardHeader.Refusal(.tooSlow, "connecting to \(address) took longer than \(connectTimeout.inWords)")
         }
     }
 

@@ -58,6 +58,6 @@ public struct Close: Error, Sendable, Hashable {
 }
 
 extension Close: CustomStringConvertible {
-    /// For example `1006 path lost (the path was idle for 30 s)`.
-    public var description: String { reason.isEmpty ? "\(code)" : "\(code) (\(reason))" }
+    /// For example `1006 path lost (the path was idle for 30 s)`; a reason that repeats the code's name is left out.
+    public var description: String { reason.isEmpty || reason == code.name ? "\(code)" : "\(code) (\(reason))" }
 }

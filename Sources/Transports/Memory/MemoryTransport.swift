@@ -72,7 +72,8 @@ public struct MemoryTransport: Transport {
             if now >= limit {
                 throw TransportError(
                     .timedOut,
-                    "\(url.endpoint.host):\(url.endpoint.port) gave no answer within \(limits.handshakeTimeout)")
+                    "\(url.endpoint.host):\(url.endpoint.port) gave no answer within \(limits.handshakeTimeout.inWords)"
+                )
             }
             let due = faults.isSilent ? limit : min(answer, limit)
             let alarm = Alarm(changed, at: due, time: network.time, executor: network.executor)

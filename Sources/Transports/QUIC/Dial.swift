@@ -27,7 +27,8 @@ struct Dial: Sendable {
                 }
             }
         } catch {
-            let failure = TransportError(error.code, "QUIC to \(address): \(error.message)", number: error.number)
+            let says = error.message.contains("\(address)") ? error.message : "\(address): \(error.message)"
+            let failure = TransportError(error.code, says, number: error.number)
             report { options in options.progress?(.attemptFailed(address, failure)) }
             throw failure
         }

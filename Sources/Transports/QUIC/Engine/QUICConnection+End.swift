@@ -95,10 +95,10 @@ extension QUICConnection {
             isCloseDue = packetsSinceClose.nonzeroBitCount == 1
             if isCloseDue { wantToSend() }
         case TK_QUIC_IDLE:
-            let limit = keepalive.idleTimeout
+            let limit = keepalive.idleTimeout.inWords
             lost(TransportError(.idle, "nothing has been heard of the peer for its idle limit, at most \(limit)"))
         case TK_QUIC_HANDSHAKE_TIMEOUT:
-            lost(TransportError(.timedOut, "the QUIC handshake was not done within \(limits.handshakeTimeout)"))
+            lost(TransportError(.timedOut, "the QUIC handshake was not done within \(limits.handshakeTimeout.inWords)"))
         case TK_QUIC_VERSION_NEGOTIATION:
             lost(TransportError(.noCommonProtocol, "the service speaks no common version of QUIC"))
         case TK_QUIC_DROP, TK_QUIC_RETRY:
