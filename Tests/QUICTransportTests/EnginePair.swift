@@ -1,4 +1,5 @@
 import Foundation
+import Testing
 import TransportKit
 import TransportKitTesting
 import TransportTLS
@@ -82,6 +83,12 @@ final class EnginePair {
         client = try QUICConnection(
             dialling: Self.serverAddress, from: Self.clientAddress, tls: tls, limits: limits, keepalive: keepalive,
             now: now)
+    }
+
+    /// What a client says first.
+    func firstPacket() throws -> Bytes {
+        let batch = try #require(client.nextBatch(into: room.bytes, now: now))
+        return Bytes(copying: UnsafeRawBufferPointer(rebasing: room.bytes[batch.range]))
     }
 
     // MARK: - Running

@@ -178,6 +178,36 @@ import TransportTLS
         await rig.tearDown()
     }
 
+    // RFC 9000 §8.1.2
+    @Test func `A flood of first packets costs little, and whoever is where it says gets through it`() async throws {
+        let rig = try await Rig()
+        let flood = try (0..<ListenerEndpoint.unprovenLimit * 2).map { _ in try EnginePair().firstPacket() }
+        let port = rig.listener.endpoint.port
+        let answer = try await Probe.ask(flood[0], port: port, on: rig.loop)
+        let sender = LoopBound(Probe(), on: rig.loop)
+        for packet in flood.dropFirst() {
+            try await sender.run { probe in
+                Result { () throws(TransportError) in
+                    if probe.socket == nil { probe.socket = try .connect(to: .loopback(port: port), loop: rig.loop) }
+                    _ = packet.withUnsafeBytes { probe.socket?.send($0, segmentBytes: $0.count) }
+                }
+            }.get()
+        }
+        // The last of them is answered with a Retry: a long header of the type 3.
+        let retry = try await Probe.ask(EnginePair().firstPacket(), port: port, on: rig.loop)
+        #expect(answer[0] & 0xf0 != 0xf0 && retry[0] & 0xf0 == 0xf0 && retry.count < 256)
+        #expect(rig.metrics["quic.connections"] == ListenerEndpoint.unprovenLimit)
+
+        let near = try await rig.dial()
+        let far = try await rig.listener.accept()
+        try await near.send(Message(Bytes("through")))
+        #expect(try await far.receive().map(\.payload) == [Bytes("through")])
+        #expect(rig.metrics["quic.connections"] == ListenerEndpoint.unprovenLimit + 2)
+        await near.close()
+        await sender.run { $0.socket?.close() }
+        await rig.tearDown()
+    }
+
     // B29
     @Test func `A service that is gone without a word is noticed long before the idle limit`() async throws {
         let rig = try await Rig()

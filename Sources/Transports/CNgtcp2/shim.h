@@ -542,6 +542,28 @@ failed:
     return NULL;
 }
 
+/// How long a client may take to come back with the token of a Retry.
+#define TK_QUIC_RETRY_TIMEOUT (10 * NGTCP2_SECONDS)
+
+/// Whether a first packet carries the token that this listener gave to that address; then `original` is the id that the
+/// client had chosen before.
+static inline int tk_quic_check_token(
+    const ngtcp2_pkt_hd *head, const uint8_t secret[32], tk_quic_address remote, uint64_t now, ngtcp2_cid *original)
+{
+#if TK_QUIC_1
+    const uint8_t *token = head->token;
+    size_t count = head->tokenlen;
+#else
+    const uint8_t *token = head->token.base;
+    size_t count = head->token.len;
+#endif
+    ngtcp2_sockaddr_union address;
+    ngtcp2_socklen address_count = tk_quic_to_sockaddr(remote, &address);
+    return count > 0 && token[0] == NGTCP2_CRYPTO_TOKEN_MAGIC_RETRY &&
+           ngtcp2_crypto_verify_retry_token(original, token, count, secret, 32, head->version, &address.sa,
+                                            address_count, &head->dcid, TK_QUIC_RETRY_TIMEOUT, now) == 0;
+}
+
 /// Makes the listening end for the first packet of a client; NULL without memory or with a bad packet.
 static inline tk_quic *tk_quic_server(
     const tk_quic_settings *from, const tk_quic_events *events, void *sink, size_t id_count, tk_quic_address local,
@@ -562,6 +584,17 @@ static inline tk_quic *tk_quic_server(
 #if TK_QUIC_1
     parameters.original_dcid_present = 1;
 #endif
+    ngtcp2_cid original;
+    if (quic->has_reset_secret && tk_quic_check_token(&head, quic->reset_secret, remote, from->now, &original)) {
+        parameters.original_dcid = original;
+        parameters.retry_scid = head.dcid;
+        parameters.retry_scid_present = 1;
+        settings.token = head.token;
+#if TK_QUIC_1
+        settings.tokenlen = head.tokenlen;
+        settings.token_type = NGTCP2_TOKEN_TYPE_RETRY;
+#endif
+    }
     ngtcp2_cid own;
     own.datalen = id_count;
     tk_quic_route route;
@@ -820,6 +853,36 @@ static inline int64_t tk_quic_write_refusal(uint8_t *packet, size_t capacity, co
         return -1;
     return ngtcp2_crypto_write_connection_close(packet, capacity, head.version, &head.scid, &head.dcid,
                                                 NGTCP2_CONNECTION_REFUSED, NULL, 0);
+}
+
+/// Whether a client's first packet shows that it can be reached where it says it is.
+static inline int tk_quic_is_proven(
+    const uint8_t *first, size_t count, const uint8_t secret[32], tk_quic_address remote, uint64_t now)
+{
+    ngtcp2_pkt_hd head;
+    ngtcp2_cid original;
+    return ngtcp2_accept(&head, first, count) == 0 && tk_quic_check_token(&head, secret, remote, now, &original);
+}
+
+/// Asks a client to show that it can be reached where it says it is (RFC 9000 §8.1.2). Keeps nothing.
+static inline int64_t tk_quic_write_retry(
+    uint8_t *packet, size_t capacity, const uint8_t *first, size_t count, size_t id_count, const uint8_t secret[32],
+    tk_quic_address remote, uint64_t now)
+{
+    ngtcp2_pkt_hd head;
+    ngtcp2_cid own;
+    uint8_t token[NGTCP2_CRYPTO_MAX_RETRY_TOKENLEN];
+    ngtcp2_sockaddr_union address;
+    ngtcp2_socklen address_count = tk_quic_to_sockaddr(remote, &address);
+    own.datalen = id_count;
+    if (ngtcp2_accept(&head, first, count) != 0 || tk_quic_random(own.data, own.datalen) != 0)
+        return -1;
+    ngtcp2_ssize token_count = ngtcp2_crypto_generate_retry_token(
+        token, secret, 32, head.version, &address.sa, address_count, &own, &head.dcid, now);
+    if (token_count < 0)
+        return -1;
+    return ngtcp2_crypto_write_retry(packet, capacity, head.version, &head.scid, &own, &head.dcid, token,
+                                     (size_t) token_count);
 }
 
 static inline int tk_quic_is_first_packet(const uint8_t *bytes, size_t count)

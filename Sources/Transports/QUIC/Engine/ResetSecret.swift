@@ -24,6 +24,26 @@ struct ResetSecret: Sendable {
         unsafe withUnsafeMutableBytes(of: &settings.reset_secret) { unsafe $0.copyBytes(from: bytes) }
     }
 
+    /// Whether a client's first packet carries a token that ``retry(for:from:now:)`` gave to its address.
+    func isProven(_ first: UnsafeRawBufferPointer, from remote: SocketAddress, now: Instant) -> Bool {
+        unsafe tk_quic_is_proven(
+            first.baseAddress?.assumingMemoryBound(to: UInt8.self), first.count, bytes, remote.quic, now.nanoseconds)
+            != 0
+    }
+
+    /// Writes the packet that asks a client to come again with a token, and so to show that it is where it says it is.
+    func retry(for first: UnsafeRawBufferPointer, from remote: SocketAddress, now: Instant) -> Bytes? {
+        var size: Int64 = -1
+        let packet = unsafe Bytes(unsafeUninitializedCapacity: 256) { room in
+            size = unsafe tk_quic_write_retry(
+                room.baseAddress?.assumingMemoryBound(to: UInt8.self), room.count,
+                first.baseAddress?.assumingMemoryBound(to: UInt8.self), first.count, ConnectionID.length, bytes,
+                remote.quic, now.nanoseconds)
+            return max(Int(size), 0)
+        }
+        return size > 0 ? packet : nil
+    }
+
     /// Writes the packet that resets the connection to which `datagram` was sent; nil where it is too short to answer.
     func reset(for destination: ConnectionID, answering datagramBytes: Int) -> Bytes? {
         // Shorter than what it answers, so that two ends never answer each other for ever (RFC 9000 §10.3.3).

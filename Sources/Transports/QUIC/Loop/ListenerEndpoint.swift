@@ -20,6 +20,8 @@ final class ListenerEndpoint {
         var isSettleDue = false
         var streamCount = 0
         var hasCountedEnd = false
+        /// Whether the client is known to be where it says it is.
+        var isProven = true
 
         init(_ connection: QUICConnection, local: SocketAddress, remote: SocketAddress) {
             self.connection = connection
@@ -49,6 +51,10 @@ final class ListenerEndpoint {
     /// Made once: a flush is asked for in every turn.
     private lazy var flushWork: () -> Void = { [weak self] in self?.flush() }
     private var isClosed = false
+    /// Connections of clients that may not be where they say they are.
+    private var unproven = 0
+    /// Above it clients are asked to prove that first, so that a flood with forged addresses costs no memory.
+    static let unprovenLimit = 256
     private var batchNow: Instant?
     private var backlog: [(bytes: Bytes, batch: OutgoingBatch)] = []
     private var answers = AnswerBudget()
@@ -126,6 +132,13 @@ final class ListenerEndpoint {
             return nil
         }
         let now = batchNow ?? loop.now()
+        let isProven = unsafe unproven >= Self.unprovenLimit && resetSecret.isProven(datagram, from: remote, now: now)
+        guard isProven || unproven < Self.unprovenLimit else {
+            if let packet = unsafe resetSecret.retry(for: datagram, from: remote, now: now) {
+                send(packet, remote, local)
+            }
+            return nil
+        }
         do throws(TransportError) {
             let tls = try TLSSession.server(credentials, protocols: options.applicationProtocols, forQUIC: true)
             let connection = unsafe try QUICConnection(
@@ -143,6 +156,8 @@ final class ListenerEndpoint {
             }
             connection.owner = self
             entries[ObjectIdentifier(connection)] = entry
+            entry.isProven = isProven
+            if !isProven { unproven += 1 }
             metrics.change("quic.connections", by: 1)
             return entry
         } catch {
@@ -186,7 +201,14 @@ final class ListenerEndpoint {
         }
     }
 
+    private func prove(_ entry: Entry) {
+        guard !entry.isProven else { return }
+        entry.isProven = true
+        unproven -= 1
+    }
+
     private func remove(_ entry: Entry) {
+        prove(entry)
         entry.timer?.disarm()
         for id in entry.ids { byID[id] = nil }
         recent = nil
@@ -288,9 +310,13 @@ final class ListenerEndpoint {
         } else if status == 0, version == 0, answers.take(loop.now()),
             let packet = resetSecret.reset(for: ConnectionID(destination), answering: datagram.count)
         {
-            _ = unsafe packet.withUnsafeBytes {
-                unsafe socket.send($0, segmentBytes: $0.count, to: remote, from: local)
-            }
+            send(packet, remote, local)
+        }
+    }
+
+    private func send(_ packet: Bytes, _ remote: SocketAddress, _ local: SocketAddress) {
+        _ = unsafe packet.withUnsafeBytes {
+            unsafe socket.send($0, segmentBytes: $0.count, to: remote, from: local)
         }
     }
 }
@@ -368,6 +394,7 @@ extension ListenerEndpoint: QUICConnectionOwner {
 
     func connectionHandshakeDone(_ connection: QUICConnection) {
         guard let entry = entry(of: connection) else { return }
+        prove(entry)
         log.debug("QUIC from \(entry.remote) is open; live connections: \(entries.count)")
     }
 
