@@ -77,7 +77,9 @@ struct DatagramFlow: Sendable {
     func flood(
         _ count: Int, bytes: Int, bitsPerSecond: Double? = nil, mayRepeat: Bool = false
     ) async throws -> [UInt32] {
+        let isSent = Watched(false)
         async let sent: Void = blocking {
+            defer { isSent.change { $0 = true } }
             let started = ContinuousClock.now
             for number in 0..<count {
                 if let bitsPerSecond {
@@ -94,10 +96,12 @@ struct DatagramFlow: Sendable {
         let arrived = try await blocking {
             var arrived: [UInt32] = []
             while mayRepeat || arrived.count < count {
+                // Silence tells something only once everything has left, whatever else the machine is busy with.
+                let isLast = isSent.value
                 do {
                     arrived.append(Self.number(try receiver.receive(within: .milliseconds(400))))
                 } catch let failure as RawSocket.Failure where failure.isTimeout {
-                    break
+                    if isLast { break }
                 }
             }
             return arrived
