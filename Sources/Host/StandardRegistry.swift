@@ -68,9 +68,11 @@ public enum StandardRegistry {
 
     private static func addPolicies(to registry: inout Registry) throws(RegistryError) {
         try registry.register(racePolicy: "head-start") { _, _ in HeadStartRacePolicy() }
+        try registry.register(racePolicy: "adaptive") { _, _ in AdaptiveRacePolicy() }
         try registry.register(racePolicy: "parallel") { _, _ in ParallelRacePolicy() }
         try registry.register(racePolicy: "ordered") { _, _ in OrderedRacePolicy() }
         try registry.register(demotionPolicy: "day") { _, _ in DayDemotionPolicy() }
+        try registry.register(demotionPolicy: "evidence") { _, _ in EvidenceDemotionPolicy() }
         try registry.register(demotionPolicy: "none") { _, _ in NoDemotionPolicy() }
     }
 }

@@ -9,10 +9,10 @@ import TransportKit
     ) -> Bool {
         let ending = SessionEnding(
             transport: transport, close: Close(code, origin: origin), sinceFirstMessage: age, migrated: migrated)
-        switch DayDemotionPolicy().judge(ending, record: PathRecord()) {
-        case .sound: return false
-        case .demote(let lifetime, _): return lifetime == .seconds(86_400)
-        }
+        let verdict = DayDemotionPolicy().judge(
+            .ended(ending), history: PathHistory(), at: WallTime(seconds: 0), fraction: 0)
+        guard case .demote(let lifetime, _, _) = verdict else { return false }
+        return lifetime == .seconds(86_400)
     }
 
     struct Row: Sendable, CustomTestStringConvertible {

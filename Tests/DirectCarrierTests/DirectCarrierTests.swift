@@ -108,9 +108,7 @@ import TransportKitTesting
     @Test func `With the WebSocket remembered, QUIC is probed in its turn and comes back`() throws {  // R39
         let world = try DirectWorld()
         defer { world.end() }
-        world.memory.remember(
-            winner: .webSocket, for: PathKey(network: "home", destination: "service.example:443"),
-            until: world.simulation.time.wallNow() + .seconds(86_400))
+        world.remember(.webSocket)
         #expect(try world.connect() == .webSocket)
         world.simulation.advance(by: .seconds(1))
         #expect(world.dials(.quic) == [.milliseconds(250)])
@@ -136,11 +134,9 @@ import TransportKitTesting
     }
 
     @Test func `A reconnect that could not try QUIC lets the memory of the WebSocket expire`() throws {  // R40
-        let key = PathKey(network: "home", destination: "service.example:443")
         let world = try DirectWorld()
         defer { world.end() }
-        world.memory.remember(
-            winner: .webSocket, for: key, until: world.simulation.time.wallNow() + .seconds(86_400))
+        world.remember(.webSocket)
         for _ in 0..<29 {
             // Each ends before QUIC's turn comes, and the end of the carrier's network watch cuts the probe short.
             #expect(try world.connect() == .webSocket)

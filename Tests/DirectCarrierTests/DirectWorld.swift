@@ -30,7 +30,9 @@ struct DirectWorld {
     }
 
     /// 20 ms each way: QUIC opens after one round trip, the WebSocket after three.
-    init(_ change: (inout DialOptions) -> Void = { _ in }) throws {
+    init(
+        demotion: any DemotionPolicy = DayDemotionPolicy(), _ change: (inout DialOptions) -> Void = { _ in }
+    ) throws {
         network = MemoryNetwork(time: simulation.time, executor: simulation.executor)
         quic = MemoryTransport(network: network, name: .quic, capabilities: [.streams, .datagrams], roundTrips: 1)
         webSocket = MemoryTransport(network: network, name: .webSocket, capabilities: [.streams, .text], roundTrips: 3)
@@ -43,7 +45,9 @@ struct DirectWorld {
         let context = BuildContext(
             executor: simulation.executor, time: simulation.time, log: Log(level: .debug, sink: log), memory: memory,
             network: { [place] in place.current })
-        carrier = try DirectCarrier(url: url, transports: [quic, webSocket], options: options, context: context)
+        carrier = try DirectCarrier(
+            url: url, transports: [quic, webSocket], options: options, demotion: demotion,
+            context: context)
         listeners = try simulation.run { [quic, webSocket, url] in
             [
                 try await quic.listen(url.endpoint, options: ListenOptions()),
@@ -54,9 +58,22 @@ struct DirectWorld {
 
     var record: PathRecord { record(on: "home") }
 
+    /// What the race policy would see there now, suspicions included.
     func record(on network: String) -> PathRecord {
-        memory.record(
-            for: PathKey(network: network, destination: "service.example:443"), at: simulation.time.wallNow())
+        carrier.ledger.record(of: key(network))
+    }
+
+    /// What is kept of it.
+    func history(on network: String = "home") -> PathHistory {
+        memory.history(of: key(network), at: simulation.time.wallNow())
+    }
+
+    func key(_ network: String) -> PathKey { PathKey(network: network, destination: "service.example:443") }
+
+    /// The network remembers that a transport has won.
+    func remember(_ transport: TransportName) {
+        let now = simulation.time.wallNow()
+        memory.change(key("home"), at: now) { $0.won(transport, at: now) }
     }
 
     func open() throws -> any Socket {

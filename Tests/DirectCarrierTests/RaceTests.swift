@@ -161,7 +161,7 @@ import TransportKit
     }
 
     @Test func `Where the WebSocket cannot connect, a QUIC that stands back is dialled`() {  // R54
-        let demotion = PathRecord.Demotion(until: WallTime(seconds: .max), reason: "test")
+        let demotion = Demotion(since: WallTime(seconds: 0), until: WallTime(seconds: .max), reason: "test")
         var (race, first) = Self.start(PathRecord(demotions: [.quic: demotion]))
         #expect(first == [.dial(.webSocket, generation: 1)])
         #expect(race.failed(.webSocket, Self.refusal, now: Self.at(2)) == [.dial(.quic, generation: 2)])

@@ -21,8 +21,11 @@ import TransportKitTesting
         let socket = try world.open()
         world.network.cut(.quic)
         try receive(socket, in: world)
+        // Until the WebSocket has opened, the network may be down altogether; but it goes first.
         #expect(world.record.demotions[.quic] != nil)
+        #expect(world.history()[.quic].demotion == nil)
         #expect(try world.connect() == .webSocket)
+        #expect(world.history()[.quic].demotion != nil)
         // R49: its learning dials work, and move nothing.
         world.simulation.advance(by: .seconds(86_000))
         #expect(try world.connect() == .webSocket)
@@ -80,8 +83,11 @@ import TransportKitTesting
         world.place.current = "office"
         world.network.cut(.quic)
         try receive(socket, in: world)
-        #expect(world.record(on: "home").demotions[.quic] != nil)
-        #expect(world.record(on: "office").demotions.isEmpty)
+        #expect(try world.connect() == .quic)
+        world.place.current = "home"
+        #expect(try world.connect() == .webSocket)
+        #expect(world.history(on: "home")[.quic].demotion != nil)
+        #expect(world.history(on: "office")[.quic].demotion == nil)
     }
 
     @Test func `A further failure restarts the day`() throws {  // R54
@@ -102,5 +108,26 @@ import TransportKitTesting
         #expect(try world.connect() == .webSocket)
         world.simulation.advance(by: .seconds(6500))
         #expect(try world.connect() == .quic)
+    }
+
+    @Test func `A network that is down altogether blames nobody`() throws {
+        let world = try DirectWorld()
+        defer { world.end() }
+        let socket = try world.open()
+        for transport in [TransportName.quic, .webSocket] { world.network.change(transport) { $0.isSilent = true } }
+        world.network.cut(.quic)
+        try receive(socket, in: world)
+        #expect(try world.failure() != nil)
+        for transport in [TransportName.quic, .webSocket] { world.network.change(transport) { $0.isSilent = false } }
+        #expect(try world.connect() == .quic)
+        #expect(world.history()[.quic].demotion == nil)
+    }
+
+    @Test(arguments: [TransportError.Code.refused, .forgotten])
+    func `A service that has gone or started anew is not the network's fault`(code: TransportError.Code) {  // B50
+        let close = Close(.pathLost, origin: .path, cause: TransportError(code, "nobody knows the session"))
+        #expect(!SessionEnding(transport: .quic, close: close, sinceFirstMessage: nil).blamesPath)
+        let silence = Close(.pathLost, origin: .path, cause: TransportError(.idle, "no answer"))
+        #expect(SessionEnding(transport: .quic, close: silence, sinceFirstMessage: nil).blamesPath)
     }
 }

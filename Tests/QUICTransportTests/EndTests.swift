@@ -106,7 +106,7 @@ import TransportKitTesting
         let reset = try #require(pair.resetSecret.reset(for: ids[1], answering: 100))
         reset.withUnsafeBytes { pair.send($0, toServer: false) }
         try pair.run(for: .seconds(1))
-        #expect(pair.client.end?.cause?.code == .pathReset)
+        #expect(pair.client.end?.cause?.code == .forgotten)
         #expect(pair.client.end?.origin == .path)
     }
 

@@ -9,14 +9,11 @@ public import TransportKit
 /// `wake()` starts every establishment under way over and ends the sessions that stand with 1001, because they stood on a
 /// network that may be gone.
 public actor DirectCarrier: Carrier {
-    /// How long a winner is remembered (R37, R55).
-    public static let memoryLifetime = Duration.seconds(86_400)
-
     nonisolated let url: ServiceURL
     nonisolated let transports: [any Transport]
     nonisolated let options: DialOptions
     nonisolated let racePolicy: any RacePolicy
-    nonisolated let demotionPolicy: any DemotionPolicy
+    nonisolated let ledger: PathLedger
     nonisolated let context: BuildContext
     nonisolated let state = DirectState()
 
@@ -49,8 +46,8 @@ public actor DirectCarrier: Carrier {
         self.transports = transports
         self.options = options
         racePolicy = race
-        demotionPolicy = demotion
         self.context = context
+        ledger = PathLedger(policy: demotion, context: context, destination: "\(url.endpoint)")
         protection = protections[0]
         capabilities = transports.map(\.capabilities).reduce(transports[0].capabilities) { $0.intersection($1) }
     }
@@ -143,9 +140,8 @@ public actor DirectCarrier: Carrier {
         nextID += 1
         let network = context.network()
         let key = network.map { PathKey(network: $0, destination: "\(url.endpoint.host):\(url.endpoint.port)") }
-        let record = key.map { context.memory.record(for: $0, at: context.time.wallNow()) } ?? PathRecord()
         let names = transports.map(\.name)
-        let plan = racePolicy.plan(names, record: record)
+        let plan = racePolicy.plan(names, record: ledger.record(of: key))
         let establishment = Establishment(
             id: nextID, race: Race(names, plan: plan, now: context.time.now()), plan: plan, key: key,
             firstFlight: firstFlight)
@@ -168,11 +164,12 @@ public actor DirectCarrier: Carrier {
             case .dial(let transport, let generation):
                 dial(transport, establishment, claim: establishment.claim(of: generation), isProbe: false)
             case .probe(let transport):
+                if let key = establishment.key { ledger.probing(transport, on: key) }
                 dial(transport, establishment, claim: .gone, isProbe: true)
             case .cancel(let transport):
                 establishment.tasks[transport]?.cancel()
             case .win:
-                if let winner { establishment.outcome = .won(watch(winner, key: establishment.key)) }
+                if let winner { establishment.outcome = .won(carry(winner, establishment)) }
             case .discard:
                 // The dial's own task closes what nobody took.
                 break
@@ -181,6 +178,7 @@ public actor DirectCarrier: Carrier {
                     if case .failed(let error) = entry.state { (entry.transport, error) } else { nil }
                 }
                 establishment.outcome = .failed(RaceFailure.close(failures))
+                if let key = establishment.key { ledger.nothingOpened(on: key) }
             case .remember(let transport):
                 remember(transport, key: establishment.key)
             }
@@ -220,7 +218,7 @@ public actor DirectCarrier: Carrier {
     private func opened(_ id: UInt64, _ name: TransportName, _ socket: any Socket) -> Bool {
         guard let establishment = establishments[id] else { return false }
         establishment.tasks[name] = nil
-        let mayLearn = establishment.key.map { !learning.contains($0) } ?? false
+        let mayLearn = establishment.key.map { self.mayLearn($0, beatenBy: name) } ?? false
         let hadOutcome = establishment.outcome != nil
         step(establishment, winner: socket) { race, now in race.opened(name, mayLearn: mayLearn, now: now) }
         guard !hadOutcome, establishment.race.winner == name else { return false }
@@ -230,6 +228,14 @@ public actor DirectCarrier: Carrier {
     private func failed(_ id: UInt64, _ name: TransportName, _ error: TransportError) {
         guard let establishment = establishments[id] else { return }
         establishment.tasks[name] = nil
+        let isProbe = establishment.race.winner != nil
+        if let key = establishment.key, error.code != .cancelled {
+            if error.code != .superseded {
+                ledger.failed(name, error, carrier: establishment.race.winner, on: key)
+            } else if isProbe {
+                ledger.probed(name, on: key)
+            }
+        }
         step(establishment) { race, now in race.failed(name, error, now: now) }
     }
 
@@ -259,33 +265,36 @@ public actor DirectCarrier: Carrier {
         if establishment.holdsLearning { learning.insert(key) } else { learning.remove(key) }
     }
 
+    /// Whether a dial may go on, or be made, only to learn: one at a time, and where the policy has no objection (R41).
+    private func mayLearn(_ key: PathKey, beatenBy winner: TransportName) -> Bool {
+        !learning.contains(key)
+            && transports.allSatisfy { $0.name == winner || ledger.mayProbe($0.name, on: key) }
+    }
+
     private func remember(_ transport: TransportName, key: PathKey?) {
         // What was learned after the network has changed says nothing about either.
         guard let key, context.network() == key.network else { return }
-        let now = context.time.wallNow()
-        // R49: while it stands back, no win moves it.
-        guard context.memory.record(for: key, at: now).demotions[transport] == nil else { return }
-        context.memory.remember(winner: transport, for: key, until: now + Self.memoryLifetime)
+        ledger.remember(transport, on: key)
     }
 
     // MARK: - Sessions
 
-    private func watch(_ socket: any Socket, key: PathKey?) -> DirectSocket {
+    private func carry(_ socket: any Socket, _ establishment: Establishment) -> DirectSocket {
         let transport = socket.info.transport
-        let watch = SessionWatch(time: context.time) { [context, state, demotionPolicy, url] close, age in
-            state.sessionEnded()
-            guard let key else { return }
-            let now = context.time.wallNow()
-            let ending = SessionEnding(transport: transport, close: close, sinceFirstMessage: age)
-            let record = context.memory.record(for: key, at: now)
-            switch demotionPolicy.judge(ending, record: record) {
-            case .sound: break
-            case .demote(let lifetime, let reason):
-                context.memory.demote(
-                    transport, for: key, PathRecord.Demotion(until: now + lifetime, reason: reason))
-                context.log.warning(
-                    "\(url.endpoint): \(transport.displayName) stands back on this network for "
-                        + "\(lifetime.components.seconds) s: \(reason)")
+        let key = establishment.key
+        if let key {
+            ledger.opened(
+                transport, roundTrip: EstablishmentReport.roundTrip(establishment.steps(of: transport).all), on: key)
+        }
+        let watch = SessionWatch(time: context.time, lasting: key == nil ? nil : ledger.soundness) {
+            [ledger, state] event in
+            switch event {
+            case .lasted:
+                if let key { ledger.lasted(transport, on: key) }
+            case .ended(let close, let age):
+                state.sessionEnded()
+                guard let key else { return }
+                ledger.ended(SessionEnding(transport: transport, close: close, sinceFirstMessage: age), on: key)
             }
         }
         let watched = DirectSocket(socket, watch: watch)

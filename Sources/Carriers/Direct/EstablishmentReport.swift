@@ -98,6 +98,24 @@ extension EstablishmentReport {
         why = sentence
     }
 
+    /// The round trip that a dial has shown: until the address it opened over answered.
+    static func roundTrip(_ steps: [Step]) -> Duration? {
+        var attempts: [SocketAddress: Duration] = [:]
+        var last: Duration?
+        for step in steps {
+            switch step.progress {
+            case .attempt(let address):
+                attempts[address] = step.time
+                last = step.time
+            case .connected(let address): return attempts[address].map { step.time - $0 }
+            // QUIC has answered no sooner than with this.
+            case .secured: return last.map { step.time - $0 }
+            case .resolved, .attemptFailed, .opened: break
+            }
+        }
+        return nil
+    }
+
     private var sentence: String {
         guard let winner, let won = candidates.first(where: { $0.transport == winner }) else {
             return failure.map { "nothing opened: \($0.reason)" } ?? "nothing has opened yet"

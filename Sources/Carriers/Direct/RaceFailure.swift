@@ -41,7 +41,7 @@ enum RaceFailure {
         case .refused: 6
         case .blocked, .unreachable: 7
         case .resources, .system, .addressInUse: 8
-        case .pathReset: 9
+        case .pathReset, .forgotten: 9
         case .timedOut, .idle: 10
         default: 11
         }

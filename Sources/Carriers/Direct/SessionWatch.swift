@@ -1,21 +1,33 @@
 internal import Synchronization
 internal import TransportKit
 
-/// Sees when the first thing arrives on a session, and how it ends.
+/// Sees when the first thing arrives on a session, whether the session lasts, and how it ends.
 final class SessionWatch: Sendable {
+    /// What it tells, each at most once and ``ended(_:sinceFirstMessage:)`` last.
+    enum Event: Sendable {
+        /// The session has stood for as long as was asked.
+        case lasted
+        /// The session is over.
+        case ended(Close, sinceFirstMessage: Duration?)
+    }
+
     private struct State {
         var firstArrival: Instant?
+        var lasting: Task<Void, Never>?
         var hasEnded = false
     }
 
     private let time: any TimeSource
+    private let duration: Duration?
     private let hasArrived = Atomic(false)
     private let state = Mutex(State())
-    private let onEnd: @Sendable (Close, _ sinceFirstMessage: Duration?) -> Void
+    private let tell: @Sendable (Event) -> Void
 
-    init(time: any TimeSource, onEnd: @escaping @Sendable (Close, Duration?) -> Void) {
+    /// - Parameter duration: how long after its first message the session counts as lasting; nil where nobody asks.
+    init(time: any TimeSource, lasting duration: Duration?, tell: @escaping @Sendable (Event) -> Void) {
         self.time = time
-        self.onEnd = onEnd
+        self.duration = duration
+        self.tell = tell
     }
 
     /// Whether anything has arrived. Bytes of a stream prove the same as a message does.
@@ -25,7 +37,16 @@ final class SessionWatch: Sendable {
 
     func arrived() {
         guard !hasArrived.exchange(true, ordering: .relaxed) else { return }
-        state.withLock { $0.firstArrival = time.now() }
+        state.withLock { state in
+            let now = time.now()
+            state.firstArrival = now
+            guard let duration, !state.hasEnded else { return }
+            // On the executor of whoever received; it is cancelled with the session.
+            state.lasting = Task { [time, tell] in
+                guard (try? await time.sleep(until: now + duration)) != nil else { return }
+                tell(.lasted)
+            }
+        }
     }
 
     /// Looks at what a call threw: only what the peer or the path did ends the session.
@@ -41,9 +62,10 @@ final class SessionWatch: Sendable {
         let firstArrival = state.withLock { state -> Instant?? in
             guard !state.hasEnded else { return nil }
             state.hasEnded = true
+            state.lasting?.cancel()
             return .some(state.firstArrival)
         }
         guard let firstArrival else { return }
-        onEnd(close, firstArrival.map { time.now() - $0 })
+        tell(.ended(close, sinceFirstMessage: firstArrival.map { time.now() - $0 }))
     }
 }

@@ -1,10 +1,61 @@
-/// Decides whether the way a session ended means that its transport is broken on that network. A pure value.
+/// Decides what counts as a transport being broken on a network, and for how long it stands back. A pure value.
+///
+/// The carrier tells it what happens on a path, and ``PathHistory`` keeps what it says. A failure takes effect only once
+/// another transport has opened a session on that network, which takes it several round trips: a network that is down
+/// altogether blames nobody. Until then the transport is a suspect, which makes it go last and is written nowhere.
 public protocol DemotionPolicy: Sendable {
     /// The name under which it is registered.
     var name: String { get }
 
-    /// Judges the end of one session.
-    func judge(_ ending: SessionEnding, record: PathRecord) -> Verdict
+    /// How long a session has to stand before ``PathEvent/lasted(_:)`` is told of it; nil where that changes nothing.
+    var soundness: Duration? { get }
+
+    /// Judges one event.
+    ///
+    /// - Parameters:
+    ///   - history: what was known before it, expired entries left out.
+    ///   - now: when the event was.
+    ///   - fraction: a random number from 0 up to, but not including, 1, for jitter.
+    func judge(_ event: PathEvent, history: PathHistory, at now: WallTime, fraction: Double) -> Verdict
+
+    /// Whether a transport that was demoted goes last in a dial now.
+    func standsBack(_ transport: TransportName, history: PathHistory, at now: WallTime) -> Bool
+
+    /// Whether a transport that somebody else has beaten may be dialled now only to learn whether it works (R38, R39).
+    func mayProbe(_ transport: TransportName, history: PathHistory, at now: WallTime) -> Bool
+}
+
+extension DemotionPolicy {
+    /// Nothing depends on it.
+    public var soundness: Duration? { nil }
+
+    /// While the demotion lasts.
+    public func standsBack(_ transport: TransportName, history: PathHistory, at now: WallTime) -> Bool {
+        history[transport].demotion.map { $0.until > now } ?? false
+    }
+
+    /// Always.
+    public func mayProbe(_ transport: TransportName, history: PathHistory, at now: WallTime) -> Bool { true }
+}
+
+/// Something that happened to a transport on a path.
+public enum PathEvent: Sendable, Hashable {
+    /// A session has ended.
+    case ended(SessionEnding)
+    /// A dial has failed, and another transport carries what was dialled.
+    case failedToOpen(TransportName, TransportError)
+    /// A session has stood for as long as ``DemotionPolicy/soundness``.
+    case lasted(TransportName)
+    /// A dial that was only to learn whether the transport works got through its handshake.
+    case probed(TransportName)
+
+    /// What it happened to.
+    public var transport: TransportName {
+        switch self {
+        case .ended(let ending): ending.transport
+        case .failedToOpen(let transport, _), .lasted(let transport), .probed(let transport): transport
+        }
+    }
 }
 
 /// How a session ended, as far as a policy needs to know.
@@ -25,17 +76,42 @@ public struct SessionEnding: Sendable, Hashable {
         self.sinceFirstMessage = sinceFirstMessage
         self.migrated = migrated
     }
+
+    /// Whether the path broke, and whether that says something about the network it was dialled on (R50, R54).
+    public var blamesPath: Bool {
+        guard !migrated, close.code.countsAsPathFailure else { return false }
+        switch close.origin {
+        case .local, .cancellation: return false
+        case .remote, .path: break
+        }
+        // Else the peer's machine has spoken: the service has ended or started anew, and the network let its word through.
+        return close.cause?.code != .refused && close.cause?.code != .forgotten
+    }
+
+    /// How the path broke before or within `limit` of the first message, in words; nil where it did not (R46, R47).
+    public func earlyDeath(within limit: Duration) -> String? {
+        guard blamesPath else { return nil }
+        guard let age = sinceFirstMessage else { return "it ended before its first message: \(close)" }
+        guard age < limit else { return nil }
+        return "the path was lost \(age.components.seconds) s after the first message"
+    }
 }
 
-/// What follows from an ending.
+/// What follows from an event.
 public enum Verdict: Sendable, Hashable {
     /// Nothing.
     case sound
-    /// The transport stands back on this network for a while.
-    case demote(lifetime: Duration, reason: String)
+    /// It is held against the transport.
+    case strike(TransportHistory.Strike)
+    /// The transport stands back for a while.
+    case demote(lifetime: Duration, kind: TransportHistory.Strike.Kind, reason: String)
+    /// The transport stands back no longer, but stays unproven.
+    case lift
+    /// Everything that was held against the transport is forgotten.
+    case clear
 }
 
-/// One early failure of QUIC makes it stand back for a day (R46–R52).
+/// One early failure of QUIC makes it stand back for a day (R46–R54).
 public struct DayDemotionPolicy: DemotionPolicy {
     /// Within this time of the first message a lost path counts; strictly less (R47).
     public let earlyDeath: Duration
@@ -56,21 +132,16 @@ public struct DayDemotionPolicy: DemotionPolicy {
     /// `day`
     public var name: String { "day" }
 
-    /// Judges as R46–R52 and R54 say.
-    public func judge(_ ending: SessionEnding, record: PathRecord) -> Verdict {
-        guard ending.transport == subject, !ending.migrated, ending.close.code.countsAsPathFailure else {
+    /// An early death demotes; nothing else does, and nothing but time ends it (R48, R49).
+    public func judge(_ event: PathEvent, history: PathHistory, at now: WallTime, fraction: Double) -> Verdict {
+        guard event.transport == subject else { return .sound }
+        switch event {
+        case .ended(let ending):
+            guard let reason = ending.earlyDeath(within: earlyDeath) else { return .sound }
+            return .demote(lifetime: lifetime, kind: .carrying, reason: reason)
+        case .failedToOpen, .lasted, .probed:
             return .sound
         }
-        switch ending.close.origin {
-        case .local, .cancellation: return .sound
-        case .remote, .path: break
-        }
-        guard let age = ending.sinceFirstMessage else {
-            return .demote(lifetime: lifetime, reason: "it ended before its first message: \(ending.close)")
-        }
-        guard age < earlyDeath else { return .sound }
-        let seconds = age.components.seconds
-        return .demote(lifetime: lifetime, reason: "the path was lost \(seconds) s after the first message")
     }
 }
 
@@ -83,5 +154,7 @@ public struct NoDemotionPolicy: DemotionPolicy {
     public var name: String { "none" }
 
     /// Always ``Verdict/sound``.
-    public func judge(_ ending: SessionEnding, record: PathRecord) -> Verdict { .sound }
+    public func judge(_ event: PathEvent, history: PathHistory, at now: WallTime, fraction: Double) -> Verdict {
+        .sound
+    }
 }

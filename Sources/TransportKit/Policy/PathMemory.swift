@@ -5,17 +5,14 @@ internal import Synchronization
 /// Any thread may call it; calls must not block. The network is named by an opaque key, so that no implementation sees
 /// where somebody has been (R58); with no key nothing is written and nothing is known.
 public protocol PathMemory: Sendable {
-    /// What is known at `time`, expired entries left out.
-    func record(for path: PathKey, at time: WallTime) -> PathRecord
+    /// What is known of a path at `now`, expired entries left out.
+    func history(of path: PathKey, at now: WallTime) -> PathHistory
 
-    /// Remembers a winner until `expiry` (R40 says when not to call this).
-    func remember(winner: TransportName, for path: PathKey, until expiry: WallTime)
+    /// Changes what is known of a path, as one step. `body` must not call the memory.
+    func change(_ path: PathKey, at now: WallTime, _ body: (inout PathHistory) -> Void)
 
-    /// Remembers that a transport stands back.
-    func demote(_ transport: TransportName, for path: PathKey, _ demotion: PathRecord.Demotion)
-
-    /// Remembers a measured round trip, smoothed into what is known (RFC 6298 §2: one eighth of the new sample).
-    func measured(roundTrip: Duration, for path: PathKey)
+    /// Everything that is known at `now`.
+    func all(at now: WallTime) -> [PathKey: PathHistory]
 }
 
 /// A destination seen from a network.
@@ -32,64 +29,27 @@ public struct PathKey: Sendable, Hashable {
     }
 }
 
-/// A memory that lives as long as the process. At most 64 paths are kept; the one changed longest ago goes first.
+/// A memory that lives as long as the process.
 public final class InProcessPathMemory: PathMemory {
-    private struct Entry {
-        var winner: (TransportName, until: WallTime)?
-        var demotions: [TransportName: PathRecord.Demotion] = [:]
-        var smoothedRoundTrip: Duration?
-        var used: UInt64 = 0
+    private let table: Mutex<PathTable>
+
+    /// Makes an empty memory of at most `limit` networks.
+    public init(limit: Int = PathTable.networkLimit) {
+        table = Mutex(PathTable(limit: limit))
     }
 
-    private struct State {
-        var entries: [PathKey: Entry] = [:]
-        var clock: UInt64 = 0
-
-        mutating func change(_ path: PathKey, limit: Int, _ body: (inout Entry) -> Void) {
-            clock += 1
-            body(&entries[path, default: Entry()])
-            entries[path]?.used = clock
-            if entries.count > limit, let oldest = entries.min(by: { $0.value.used < $1.value.used })?.key {
-                entries[oldest] = nil
-            }
-        }
+    /// What is known of a path at `now`.
+    public func history(of path: PathKey, at now: WallTime) -> PathHistory {
+        table.withLock { $0.history(of: path, at: now) }
     }
 
-    private let state = Mutex(State())
-    private let limit: Int
-
-    /// Makes an empty memory of at most `limit` paths.
-    public init(limit: Int = 64) {
-        self.limit = limit
+    /// Changes what is known of a path.
+    public func change(_ path: PathKey, at now: WallTime, _ body: (inout PathHistory) -> Void) {
+        table.withLock { $0.change(path, at: now, body) }
     }
 
-    /// What is known at `time`, expired entries left out.
-    public func record(for path: PathKey, at time: WallTime) -> PathRecord {
-        state.withLock { state in
-            guard let entry = state.entries[path] else { return PathRecord() }
-            return PathRecord(
-                winner: entry.winner.flatMap { $0.until > time ? $0.0 : nil },
-                demotions: entry.demotions.filter { $0.value.until > time },
-                smoothedRoundTrip: entry.smoothedRoundTrip)
-        }
-    }
-
-    /// Remembers a winner until `expiry`.
-    public func remember(winner: TransportName, for path: PathKey, until expiry: WallTime) {
-        state.withLock { $0.change(path, limit: limit) { $0.winner = (winner, expiry) } }
-    }
-
-    /// Remembers that a transport stands back.
-    public func demote(_ transport: TransportName, for path: PathKey, _ demotion: PathRecord.Demotion) {
-        state.withLock { $0.change(path, limit: limit) { $0.demotions[transport] = demotion } }
-    }
-
-    /// Remembers a measured round trip.
-    public func measured(roundTrip: Duration, for path: PathKey) {
-        state.withLock { state in
-            state.change(path, limit: limit) { entry in
-                entry.smoothedRoundTrip = entry.smoothedRoundTrip.map { $0 * 7 / 8 + roundTrip / 8 } ?? roundTrip
-            }
-        }
+    /// Everything that is known at `now`.
+    public func all(at now: WallTime) -> [PathKey: PathHistory] {
+        table.withLock { $0.all(at: now) }
     }
 }

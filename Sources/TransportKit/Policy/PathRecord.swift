@@ -1,25 +1,13 @@
-/// What is remembered of one destination on one network: the input of every policy. Expired entries are already gone.
+/// What a race policy sees of one destination on one network, at one instant. A pure value.
 public struct PathRecord: Sendable, Hashable {
     /// The transport that won last, while the memory of it lasts (R37).
     public var winner: TransportName?
-    /// The transports that broke here, and until when they stand back (R48).
+    /// The transports that stand back now, and why (R48).
     public var demotions: [TransportName: Demotion]
+    /// The transports that have stood back and not carried anything since.
+    public var unproven: Set<TransportName> = []
     /// The smoothed round trip to the destination, once measured.
     public var smoothedRoundTrip: Duration?
-
-    /// A transport's standing back on a network.
-    public struct Demotion: Sendable, Hashable {
-        /// When it ends.
-        public var until: WallTime
-        /// Why, in plain words.
-        public var reason: String
-
-        /// Makes a demotion.
-        public init(until: WallTime, reason: String) {
-            self.until = until
-            self.reason = reason
-        }
-    }
 
     /// Makes a record; without arguments that of a network nobody has been on.
     public init(

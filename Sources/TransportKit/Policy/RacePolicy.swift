@@ -33,10 +33,14 @@ public struct Attempt: Sendable, Hashable {
 public struct HeadStartRacePolicy: RacePolicy {
     /// How long each attempt waits for the one before it.
     public let headStart: Duration
+    /// How long an attempt waits that stands back: the others need several round trips where it needs one, and it must
+    /// not win only because of that. Where they fail it is dialled at once.
+    public let demotedHeadStart: Duration
 
     /// Makes the policy.
-    public init(headStart: Duration = .milliseconds(250)) {
+    public init(headStart: Duration = .milliseconds(250), demotedHeadStart: Duration = .seconds(2)) {
         self.headStart = headStart
+        self.demotedHeadStart = demotedHeadStart
     }
 
     /// `head-start`
@@ -44,14 +48,66 @@ public struct HeadStartRacePolicy: RacePolicy {
 
     /// The remembered winner first, the demoted last, each `headStart` after the one before.
     public func plan(_ transports: [TransportName], record: PathRecord) -> [Attempt] {
-        var order = transports
-        if let winner = record.winner, let index = order.firstIndex(of: winner) {
-            order.insert(order.remove(at: index), at: 0)
-        }
-        let sound = order.filter { record.demotions[$0] == nil }
-        let demoted = order.filter { record.demotions[$0] != nil }
-        return (sound + demoted).enumerated().map { Attempt($0.element, delay: headStart * $0.offset) }
+        let (sound, demoted) = order(transports, record: record)
+        let attempts = sound.enumerated().map { Attempt($0.element, delay: headStart * $0.offset) }
+        return attempts + standingBack(demoted, behind: attempts, headStart: headStart, by: demotedHeadStart)
     }
+}
+
+/// The head start fits the network: one and a half round trips, between 10 ms and 2 s; a quarter of a second where the
+/// round trip is not known. A transport that was demoted and has not proven itself since gets none.
+public struct AdaptiveRacePolicy: RacePolicy {
+    /// The head start where the round trip is not known.
+    public let unknown: Duration
+    /// The shortest head start.
+    public let shortest: Duration
+    /// The longest head start.
+    public let longest: Duration
+
+    /// Makes the policy.
+    public init(
+        unknown: Duration = .milliseconds(250), shortest: Duration = .milliseconds(10), longest: Duration = .seconds(2)
+    ) {
+        self.unknown = unknown
+        self.shortest = shortest
+        self.longest = longest
+    }
+
+    /// `adaptive`
+    public var name: String { "adaptive" }
+
+    /// The remembered winner first, the demoted last, each a head start after the one before.
+    public func plan(_ transports: [TransportName], record: PathRecord) -> [Attempt] {
+        let headStart = record.smoothedRoundTrip.map { min(max($0 * 3 / 2, shortest), longest) } ?? unknown
+        let (sound, demoted) = order(transports, record: record)
+        var delay = Duration.zero
+        let attempts = sound.map { transport in
+            defer { if !record.unproven.contains(transport) { delay += headStart } }
+            return Attempt(transport, delay: delay)
+        }
+        return attempts + standingBack(demoted, behind: attempts, headStart: headStart, by: longest)
+    }
+}
+
+/// The order of preference with the remembered winner first, and apart from it those that stand back.
+private func order(
+    _ transports: [TransportName], record: PathRecord
+) -> (sound: [TransportName], demoted: [TransportName]) {
+    var order = transports
+    if let winner = record.winner, let index = order.firstIndex(of: winner) {
+        order.insert(order.remove(at: index), at: 0)
+    }
+    let sound = order.filter { record.demotions[$0] == nil }
+    let demoted = order.filter { record.demotions[$0] != nil }
+    // Where all stand back, none does.
+    return sound.isEmpty ? (demoted, []) : (sound, demoted)
+}
+
+private func standingBack(
+    _ demoted: [TransportName], behind attempts: [Attempt], headStart: Duration, by wait: Duration
+) -> [Attempt] {
+    let last = attempts.map(\.delay).max() ?? .zero
+    return demoted.enumerated().map { Attempt($0.element, delay: last + wait + headStart * $0.offset) }
 }
 
 /// All at once; whoever opens first carries.

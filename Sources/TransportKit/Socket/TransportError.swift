@@ -9,7 +9,7 @@ public struct TransportError: Error, Sendable, Hashable {
             case nameNotFound, refused, unreachable, blocked, timedOut, idle, pathReset, protocolViolation
             case handshakeFailed, noCommonProtocol, certificateExpired, certificateNotYetValid, certificateWrongHost
             case certificateUnknownIssuer, certificateInvalid, pinMismatch, clientCertificateRejected
-            case upgradeRefused, superseded, cancelled, addressInUse, resources, unsupported, misuse, system
+            case upgradeRefused, forgotten, superseded, cancelled, addressInUse, resources, unsupported, misuse, system
         }
         private let kind: Kind
 
@@ -27,7 +27,7 @@ public struct TransportError: Error, Sendable, Hashable {
         public static let timedOut = Code(.timedOut)
         /// An open path was silent for longer than its idle limit.
         public static let idle = Code(.idle)
-        /// The peer no longer knows the conversation (TCP reset, QUIC stateless reset).
+        /// The peer or the path cut the conversation (TCP reset, TLS without its end).
         public static let pathReset = Code(.pathReset)
         /// The peer broke the rules of the wire.
         public static let protocolViolation = Code(.protocolViolation)
@@ -51,6 +51,8 @@ public struct TransportError: Error, Sendable, Hashable {
         public static let clientCertificateRejected = Code(.clientCertificateRejected)
         /// The HTTP upgrade was answered with something other than 101.
         public static let upgradeRefused = Code(.upgradeRefused)
+        /// The peer's machine no longer knows the conversation: it has started anew (QUIC stateless reset).
+        public static let forgotten = Code(.forgotten)
         /// The transport opened, but another dial had already won (``Claim``). It would have worked.
         public static let superseded = Code(.superseded)
         /// The waiting task was cancelled.

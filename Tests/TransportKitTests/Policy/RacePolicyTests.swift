@@ -3,7 +3,7 @@ import TransportKit
 
 @Suite struct RacePolicyTests {
     let both: [TransportName] = [.quic, .webSocket]
-    let demoted = PathRecord.Demotion(until: WallTime(seconds: 10), reason: "it broke")
+    let demoted = Demotion(since: WallTime(seconds: 0), until: WallTime(seconds: 10), reason: "it broke")
 
     @Test func `QUIC first, the WebSocket 250 ms later`() {
         // R34
@@ -23,7 +23,7 @@ import TransportKit
         // R48, R49, R54
         #expect(
             HeadStartRacePolicy().plan(both, record: PathRecord(winner: .quic, demotions: [.quic: demoted]))
-                == [Attempt(.webSocket, delay: .zero), Attempt(.quic, delay: .milliseconds(250))])
+                == [Attempt(.webSocket, delay: .zero), Attempt(.quic, delay: .seconds(2))])
         let all = PathRecord(demotions: [.quic: demoted, .webSocket: demoted])
         #expect(HeadStartRacePolicy().plan(both, record: all).map(\.transport) == both)
         #expect(HeadStartRacePolicy().plan([.quic], record: all) == [Attempt(.quic, delay: .zero)])
@@ -41,6 +41,29 @@ import TransportKit
         #expect(plan.map(\.delay) == [.zero, .milliseconds(100), .milliseconds(200)])
     }
 
+    @Test func `An adaptive head start is one and a half round trips, within bounds`() {
+        func headStart(_ roundTrip: Duration?) -> Duration {
+            let record = PathRecord(smoothedRoundTrip: roundTrip)
+            let plan = AdaptiveRacePolicy().plan(both, record: record)
+            #expect(plan.map(\.transport) == both)
+            return plan[1].delay
+        }
+        #expect(headStart(nil) == .milliseconds(250))
+        #expect(headStart(.milliseconds(40)) == .milliseconds(60))
+        #expect(headStart(.microseconds(100)) == .milliseconds(10))
+        #expect(headStart(.seconds(9)) == .seconds(2))
+    }
+
+    @Test func `A transport that stood back and has not carried since gets no head start`() {
+        var record = PathRecord(smoothedRoundTrip: .milliseconds(40))
+        record.unproven = [.quic]
+        #expect(AdaptiveRacePolicy().plan(both, record: record).map(\.delay) == [.zero, .zero])
+        record.demotions = [.quic: demoted]
+        #expect(
+            AdaptiveRacePolicy().plan(both, record: record)
+                == [Attempt(.webSocket, delay: .zero), Attempt(.quic, delay: .seconds(2))])
+    }
+
     @Test func `Parallel starts all at once, ordered one after the other`() {
         let record = PathRecord(winner: .webSocket, demotions: [.quic: demoted])
         #expect(ParallelRacePolicy().plan(both, record: record).map(\.delay) == [.zero, .zero])
@@ -53,6 +76,8 @@ import TransportKit
         #expect(HeadStartRacePolicy().name == "head-start")
         #expect(ParallelRacePolicy().name == "parallel")
         #expect(OrderedRacePolicy().name == "ordered")
+        #expect(AdaptiveRacePolicy().name == "adaptive")
+        #expect(EvidenceDemotionPolicy().name == "evidence")
         #expect(DayDemotionPolicy().name == "day")
         #expect(NoDemotionPolicy().name == "none")
     }
@@ -66,13 +91,12 @@ import TransportKit
         let ending = SessionEnding(
             transport: transport, close: Close(CloseCode(rawValue: code), origin: origin), sinceFirstMessage: age,
             migrated: migrated)
-        switch DayDemotionPolicy().judge(ending, record: PathRecord()) {
-        case .sound: return false
-        case .demote(let lifetime, let reason):
-            #expect(lifetime == .seconds(86_400))  // R48
-            #expect(!reason.isEmpty)
-            return true
-        }
+        let verdict = DayDemotionPolicy().judge(
+            .ended(ending), history: PathHistory(), at: WallTime(seconds: 0), fraction: 0)
+        guard case .demote(let lifetime, _, let reason) = verdict else { return false }
+        #expect(lifetime == .seconds(86_400))  // R48
+        #expect(!reason.isEmpty)
+        return true
     }
 
     @Test(
@@ -109,51 +133,8 @@ import TransportKit
 
     @Test func `Without a policy nothing is demoted`() {
         let ending = SessionEnding(transport: .quic, close: Close(.pathLost, origin: .path), sinceFirstMessage: nil)
-        #expect(NoDemotionPolicy().judge(ending, record: PathRecord()) == .sound)
-    }
-}
-
-@Suite struct PathMemoryTests {
-    let path = PathKey(network: "n", destination: "door:443")
-
-    @Test func `A winner is remembered for its day and no second longer`() {
-        // R55, R59
-        let memory = InProcessPathMemory()
-        let start = WallTime(seconds: 1_000_000)
-        let end = start + .seconds(86_400)
-        memory.remember(winner: .webSocket, for: path, until: end)
-        #expect(memory.record(for: path, at: start).winner == .webSocket)
-        #expect(memory.record(for: path, at: WallTime(seconds: end.seconds - 1)).winner == .webSocket)
-        #expect(memory.record(for: path, at: end).winner == nil)
-        #expect(memory.record(for: PathKey(network: "other", destination: "door:443"), at: start) == PathRecord())
-    }
-
-    @Test func `A win during a demotion does not end it, a further failure restarts it`() {
-        // R49, R53, R54
-        let memory = InProcessPathMemory()
-        memory.demote(.quic, for: path, PathRecord.Demotion(until: WallTime(seconds: 100), reason: "first"))
-        memory.remember(winner: .quic, for: path, until: WallTime(seconds: 1000))
-        #expect(memory.record(for: path, at: WallTime(seconds: 99)).demotions[.quic]?.reason == "first")
-        #expect(memory.record(for: path, at: WallTime(seconds: 100)).demotions.isEmpty)
-        memory.demote(.quic, for: path, PathRecord.Demotion(until: WallTime(seconds: 150), reason: "second"))
-        #expect(memory.record(for: path, at: WallTime(seconds: 120)).demotions[.quic]?.reason == "second")
-    }
-
-    @Test func `The round trip is smoothed by an eighth`() {
-        let memory = InProcessPathMemory()
-        memory.measured(roundTrip: .milliseconds(80), for: path)
-        memory.measured(roundTrip: .milliseconds(160), for: path)
-        #expect(memory.record(for: path, at: WallTime(seconds: 0)).smoothedRoundTrip == .milliseconds(90))
-    }
-
-    @Test func `The path changed longest ago goes first`() {
-        let memory = InProcessPathMemory(limit: 2)
-        func key(_ name: String) -> PathKey { PathKey(network: name, destination: "d") }
-        let (now, later) = (WallTime(seconds: 0), WallTime(seconds: 10))
-        for name in ["a", "b", "a", "c"] { memory.remember(winner: .quic, for: key(name), until: later) }
-        #expect(memory.record(for: key("a"), at: now).winner == .quic)
-        #expect(memory.record(for: key("b"), at: now).winner == nil)
-        #expect(memory.record(for: key("c"), at: now).winner == .quic)
+        let now = WallTime(seconds: 0)
+        #expect(NoDemotionPolicy().judge(.ended(ending), history: PathHistory(), at: now, fraction: 0) == .sound)
     }
 }
 

@@ -139,7 +139,7 @@ extension QUICConnection {
         let close: Close =
             switch peer {
             case nil:
-                .pathLost(TransportError(.pathReset, "the peer no longer knows the connection (stateless reset)"))
+                .pathLost(TransportError(.forgotten, "the peer no longer knows the connection (stateless reset)"))
             // R120: the application's error 0 is a close without a code.
             case .application(0, _): Close(.noneGiven, origin: .remote)
             case .application(let code, let reason):
