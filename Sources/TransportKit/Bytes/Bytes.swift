@@ -6,10 +6,15 @@
 ///
 /// Offsets count from the start of the window. The textual form says only how long it is, because payloads may be
 /// secret.
-public struct Bytes: Sendable {
-    private var storage: Storage?
-    private var start: Int
-    private var end: Int
+///
+/// What every message passes through is inlinable, because unspecialized closures cost more than the bytes they handle.
+///
+/// Sendable is sound: the storage is only written through a `Bytes` that `isKnownUniquelyReferenced` has shown to be its
+/// sole holder, and a sole holder cannot race with anybody.
+public struct Bytes: @unchecked Sendable {
+    @usableFromInline var storage: Storage?
+    @usableFromInline var start: Int
+    @usableFromInline var end: Int
 
     /// Makes an empty window without storage.
     public init() {
@@ -21,7 +26,7 @@ public struct Bytes: Sendable {
     /// Makes an empty window with room for `capacity` bytes after it and `headroom` bytes before it.
     public init(capacity: Int, headroom: Int = 0) {
         precondition(capacity >= 0 && headroom >= 0, "room cannot be negative")
-        storage = Storage(capacity: headroom + capacity)
+        storage = .make(capacity: headroom + capacity)
         start = headroom
         end = headroom
     }
@@ -32,11 +37,12 @@ public struct Bytes: Sendable {
     ///   - capacity: how many bytes `fill` may write.
     ///   - headroom: how many bytes to leave free before the window.
     ///   - fill: gets the uninitialized room and returns how many bytes, from its start, it wrote.
+    @inlinable
     public init(
         unsafeUninitializedCapacity capacity: Int, headroom: Int = 0,
         fill: (UnsafeMutableRawBufferPointer) throws -> Int
     ) rethrows {
-        let storage = Storage(capacity: headroom + capacity)
+        let storage = Storage.make(capacity: headroom + capacity)
         let room = UnsafeMutableRawBufferPointer(start: storage.base + headroom, count: capacity)
         let written = try fill(room)
         precondition(written >= 0 && written <= capacity, "fill wrote outside its room")
@@ -46,6 +52,7 @@ public struct Bytes: Sendable {
     }
 
     /// Copies `bytes`, leaving `headroom` bytes free before them.
+    @inlinable
     public init(copying bytes: UnsafeRawBufferPointer, headroom: Int = 0) {
         self.init(unsafeUninitializedCapacity: bytes.count, headroom: headroom) { room in
             room.copyMemory(from: bytes)
@@ -79,16 +86,16 @@ public struct Bytes: Sendable {
     }
 
     /// How many bytes the window shows.
-    public var count: Int { end - start }
+    @inlinable public var count: Int { end - start }
 
     /// Whether the window shows no byte.
-    public var isEmpty: Bool { start == end }
+    @inlinable public var isEmpty: Bool { start == end }
 
     /// How many bytes can be put before the window without moving it, if the storage is not shared.
-    public var headroom: Int { storage == nil ? 0 : start }
+    @inlinable public var headroom: Int { storage == nil ? 0 : start }
 
     /// How many bytes can be put after the window without moving it, if the storage is not shared.
-    public var tailroom: Int { storage.map { $0.capacity - end } ?? 0 }
+    @inlinable public var tailroom: Int { storage.map { $0.room - end } ?? 0 }
 
     /// The byte `offset` places from the start of the window.
     public subscript(offset: Int) -> UInt8 {
@@ -141,6 +148,7 @@ public struct Bytes: Sendable {
     }
 
     /// Gives `body` the bytes of the window; the pointer is good until `body` returns.
+    @inlinable
     public func withUnsafeBytes<Result, Failure: Error>(
         _ body: (UnsafeRawBufferPointer) throws(Failure) -> Result
     ) throws(Failure) -> Result {
@@ -150,6 +158,7 @@ public struct Bytes: Sendable {
     }
 
     /// Gives `body` the bytes of the window to change in place, after copying them if the storage is shared.
+    @inlinable
     public mutating func withUnsafeMutableBytes<Result, Failure: Error>(
         _ body: (UnsafeMutableRawBufferPointer) throws(Failure) -> Result
     ) throws(Failure) -> Result {
@@ -193,6 +202,7 @@ public struct Bytes: Sendable {
     /// - Parameters:
     ///   - capacity: how many bytes `fill` may write.
     ///   - fill: gets the uninitialized room and returns how many bytes, from its start, it wrote.
+    @inlinable
     public mutating func append(
         unsafeUninitializedCapacity capacity: Int, fill: (UnsafeMutableRawBufferPointer) throws -> Int
     ) rethrows {
@@ -223,7 +233,8 @@ public struct Bytes: Sendable {
     }
 
     /// Makes the storage this value's own, with at least the given room around the window.
-    private mutating func makeRoom(before: Int, after: Int) {
+    @usableFromInline
+    mutating func makeRoom(before: Int, after: Int) {
         if isKnownUniquelyReferenced(&storage), headroom >= before, tailroom >= after { return }
         if storage == nil, before == 0, after == 0 { return }
         // What was taken off the front is not headroom that anybody asked for: a buffer that is filled at one end and
@@ -237,7 +248,7 @@ public struct Bytes: Sendable {
         }
         // Doubling makes a run of appends cost linear time.
         let growth = after > 0 ? Swift.max(after, Swift.min(count, 1 << 20)) : tailroom
-        let copy = withUnsafeBytes { Storage(capacity: room + count + growth, copying: $0, at: room) }
+        let copy = withUnsafeBytes { Storage.make(capacity: room + count + growth, copying: $0, at: room) }
         end = room + count
         start = room
         storage = copy
@@ -248,30 +259,34 @@ public struct Bytes: Sendable {
 
     /// Whether moving the window to the front makes enough room, for no more than was taken off the front since.
     private func slides(to room: Int, after: Int, in storage: Storage) -> Bool {
-        start - room >= count && room + count + after <= storage.capacity
+        start - room >= count && room + count + after <= storage.room
     }
 
-    /// A block of raw memory, freed with its last holder.
-    ///
-    /// Sendable is sound: the block is only written through a `Bytes` that `isKnownUniquelyReferenced` has shown to be
-    /// its sole holder, and a sole holder cannot race with anybody.
-    private final class Storage: @unchecked Sendable {
-        let base: UnsafeMutableRawPointer
-        let capacity: Int
-
-        init(capacity: Int) {
-            base = UnsafeMutableRawPointer.allocate(byteCount: Swift.max(capacity, 1), alignment: 16)
-            self.capacity = capacity
+    /// A block of raw memory behind its own header: one allocation, freed with its last holder. It is made of units of 16
+    /// bytes for its alignment.
+    @usableFromInline
+    final class Storage: ManagedBuffer<Int, SIMD16<UInt8>> {
+        @usableFromInline
+        static func make(capacity: Int) -> Storage {
+            let units = (Swift.max(capacity, 1) + 15) / 16
+            return unsafeDowncast(create(minimumCapacity: units) { _ in capacity }, to: Storage.self)
         }
 
-        convenience init(capacity: Int, copying bytes: UnsafeRawBufferPointer, at offset: Int) {
-            self.init(capacity: capacity)
+        static func make(capacity: Int, copying bytes: UnsafeRawBufferPointer, at offset: Int) -> Storage {
+            let storage = make(capacity: capacity)
             if let source = bytes.baseAddress {
-                (base + offset).copyMemory(from: source, byteCount: bytes.count)
+                (storage.base + offset).copyMemory(from: source, byteCount: bytes.count)
             }
+            return storage
         }
 
-        deinit { base.deallocate() }
+        /// Where the block begins; good as long as somebody holds the storage.
+        @inlinable var base: UnsafeMutableRawPointer {
+            withUnsafeMutablePointerToElements { UnsafeMutableRawPointer($0) }
+        }
+
+        /// How many bytes were asked for.
+        @inlinable var room: Int { header }
     }
 }
 

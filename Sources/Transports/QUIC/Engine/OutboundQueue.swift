@@ -52,24 +52,27 @@ struct OutboundQueue {
             lastIsOwn = false
             return
         }
+        makeOwnRoom(for: bytes.count)
+        chunks[chunks.count - 1].append(contentsOf: bytes)
+    }
+
+    /// Sees to it that the last chunk is this queue's own and has room.
+    private mutating func makeOwnRoom(for count: Int) {
         // In place only where the storage does not move: the library may borrow its front.
-        if lastIsOwn, first < chunks.count, chunks[chunks.count - 1].tailroom >= bytes.count {
-            chunks[chunks.count - 1].append(contentsOf: bytes)
-            return
-        }
+        if lastIsOwn, first < chunks.count, chunks[chunks.count - 1].tailroom >= count { return }
         // A lone small message, as in a ping-pong, gets no more than it needs.
-        var own = Bytes(capacity: first == chunks.count ? max(bytes.count, 256) : Self.ownCapacity)
-        own.append(contentsOf: bytes)
-        chunks.append(own)
+        chunks.append(Bytes(capacity: first == chunks.count ? max(count, 256) : Self.ownCapacity))
         lastIsOwn = true
     }
 
     /// Puts a message behind its length (R6).
     mutating func append(message: Bytes) {
         if unsent == 0 { messageStart = endOffset }
-        var header = Bytes(capacity: 8)
-        Varint.append(UInt64(message.count), to: &header)
-        append(header)
+        let length = UInt64(message.count)
+        // With room for a small message too, so that both lie in one chunk.
+        makeOwnRoom(for: 8 + (message.count <= Self.smallest ? message.count : 0))
+        Varint.append(length, to: &chunks[chunks.count - 1])
+        endOffset += UInt64(Varint.length(of: length))
         append(message)
     }
 
