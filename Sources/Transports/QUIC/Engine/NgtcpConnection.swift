@@ -93,13 +93,13 @@ internal import TransportTLS
             now.nanoseconds)
     }
 
-    /// Writes bytes of a stream; the packet stays open for more where it has room.
+    /// Writes bytes of a stream; with `mayAddMore` the packet stays open where it has room.
     func write(
-        _ vectors: UnsafeBufferPointer<ngtcp2_vec>, of stream: Int64, isLast: Bool,
+        _ vectors: UnsafeBufferPointer<ngtcp2_vec>, of stream: Int64, isLast: Bool, mayAddMore: Bool,
         into room: UnsafeMutableRawBufferPointer, now: Instant
     ) -> Written {
         var accepted: Int64 = -1
-        let flags = TK_QUIC_FLAG_MORE | (isLast ? TK_QUIC_FLAG_FIN : 0)
+        let flags = (mayAddMore ? TK_QUIC_FLAG_MORE : 0) | (isLast ? TK_QUIC_FLAG_FIN : 0)
         let size = unsafe tk_quic_write(
             quic, room.baseAddress?.assumingMemoryBound(to: UInt8.self), room.count, &accepted, flags, stream,
             vectors.baseAddress, vectors.count, now.nanoseconds)

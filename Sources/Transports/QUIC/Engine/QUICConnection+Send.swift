@@ -10,11 +10,15 @@ struct OutgoingBatch {
     let local: SocketAddress?
     let remote: SocketAddress?
     let ecn: UInt8
+    /// Whether nothing is left to be sent, so that asking once more would be for nothing.
+    var isLast = false
 }
 
 extension QUICConnection {
     /// The most packets in one call, as the kernel has it.
     private static let batchPackets = 64
+    /// More than any frame of the library's own takes.
+    private static let roomToSpare = 128
     /// Room for the largest packet.
     static let roomBytes = 65_536
     /// How many bytes of a stream may wait unsent while its writer goes on.
@@ -55,10 +59,16 @@ extension QUICConnection {
         let quantum = library.quantum
         var filled = 0
         var segment = 0
+        var isLast = false
         while filled + largest <= room.count {
             let rest = unsafe UnsafeMutableRawBufferPointer(rebasing: room[filled..<filled + largest])
-            let size = unsafe writePacket(rest, now)
+            let (size, tookBytes) = unsafe writePacket(rest, now)
             guard size > 0 else { break }
+            // Frames of the library's own go in first: a packet with bytes of a stream that could have held more of them
+            // leaves nothing behind.
+            if case .open = phase, tookBytes, size <= largest - Self.roomToSpare, !hasWork, !isControlOver {
+                isLast = true
+            }
             if filled == 0 {
                 library.beginBatch()
                 segment = size
@@ -67,12 +77,22 @@ extension QUICConnection {
                 let batch = makeBatch(0..<filled, segment)
                 library.beginBatch()
                 carried = makeBatch(filled..<filled + size, size)
+                carried?.isLast = isLast
                 return batch
             }
             filled += size
-            if size < segment || filled >= quantum || filled / segment >= Self.batchPackets { break }
+            if isLast || size < segment || filled >= quantum || filled / segment >= Self.batchPackets { break }
         }
-        return filled > 0 ? makeBatch(0..<filled, segment) : nil
+        guard filled > 0 else { return nil }
+        var batch = makeBatch(0..<filled, segment)
+        batch.isLast = isLast
+        return batch
+    }
+
+    /// Whether anything waits that could share a packet with the stream's bytes.
+    private func hasWork(besides stream: StreamState) -> Bool {
+        if !sendable.isEmpty || !datagrams.isEmpty { return true }
+        return stream !== control && control?.outbound.hasWork == true
     }
 
     private func makeBatch(_ range: Range<Int>, _ segment: Int) -> OutgoingBatch {
@@ -83,8 +103,10 @@ extension QUICConnection {
 
     /// Writes one packet: the control stream first, then datagrams, then the other streams in turns.
     ///
-    /// - Returns: its size, or 0 where nothing may be sent now.
-    private func writePacket(_ room: UnsafeMutableRawBufferPointer, _ now: Instant) -> Int {
+    /// - Returns: its size, or 0 where nothing may be sent now, and whether it ends with bytes of a stream.
+    private func writePacket(
+        _ room: UnsafeMutableRawBufferPointer, _ now: Instant
+    ) -> (size: Int, tookBytes: Bool) {
         var mayTryDatagram = true
         while true {
             let written: NgtcpConnection.Written
@@ -104,13 +126,13 @@ extension QUICConnection {
             }
             switch written.size {
             case 0...:
-                return Int(written.size)
+                return (Int(written.size), written.accepted > 0)
             case TK_QUIC_WRITE_MORE, TK_QUIC_STREAM_DATA_BLOCKED, TK_QUIC_STREAM_SHUT_WR, TK_QUIC_STREAM_NOT_FOUND,
                 TK_QUIC_INVALID_ARGUMENT, TK_QUIC_INVALID_STATE:
                 continue
             default:
                 handle(Int32(truncatingIfNeeded: written.size), now)
-                return 0
+                return (0, false)
             }
         }
     }
@@ -123,7 +145,8 @@ extension QUICConnection {
             let (count, bytes, isAll) = unsafe stream.outbound.fill(vectors)
             let isLast = isAll && stream.outbound.isFinishing
             let written = unsafe library.write(
-                UnsafeBufferPointer(rebasing: vectors[..<count]), of: stream.id, isLast: isLast, into: room, now: now)
+                UnsafeBufferPointer(rebasing: vectors[..<count]), of: stream.id, isLast: isLast,
+                mayAddMore: !isAll || hasWork(besides: stream), into: room, now: now)
             if written.accepted >= 0 {
                 stream.outbound.sent(written.accepted, withEnd: isLast && written.accepted == bytes)
             }

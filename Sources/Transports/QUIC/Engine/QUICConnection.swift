@@ -207,7 +207,7 @@ final class QUICConnection {
     private static let granularity = Duration.milliseconds(1)
 
     /// Whether the application's bytes wait for the path.
-    private var hasWork: Bool {
+    var hasWork: Bool {
         control?.outbound.hasWork == true || !sendable.isEmpty || !datagrams.isEmpty
     }
 

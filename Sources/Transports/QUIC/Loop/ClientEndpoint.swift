@@ -82,6 +82,7 @@ final class ClientEndpoint {
                 failed(error)
             }
         }
+            if batch.isLast { break }
         finish()
     }
 

@@ -255,6 +255,7 @@ final class ListenerEndpoint {
                 entry.isFlushDue = true
                 unflushed.append(entry)
             }
+            if batch.isLast { break }
         }
         updateIDs(entry)
         let count = entry.connection.isGone ? 0 : entry.connection.sink.streams.count
