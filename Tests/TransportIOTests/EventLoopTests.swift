@@ -22,6 +22,15 @@ import TransportKit
         }
     }
 
+    /// Does something at the end of a turn.
+    final class AtEnd: TurnEndHandler {
+        private let body: () -> Void
+
+        init(_ body: @escaping () -> Void) { self.body = body }
+
+        func turnEnds() { body() }
+    }
+
     final class Order: Sendable {
         private let kept = Mutex<[Int]>([])
         let changed = Signal()
@@ -152,7 +161,7 @@ import TransportKit
         try await withLoop { loop in
             let order = Order()
             loop.execute {
-                loop.atEndOfTurn { order.append(3) }
+                loop.atEndOfTurn(AtEnd { order.append(3) })
                 order.append(1)
                 loop.execute { order.append(2) }
             }
@@ -169,7 +178,7 @@ import TransportKit
                 loop.execute { beget(descendants - 1) }
             }
             loop.execute {
-                loop.atEndOfTurn { order.append(1) }
+                loop.atEndOfTurn(AtEnd { order.append(1) })
                 beget(20)
             }
             while order.numbers.count < 2, await order.changed.wait() {}

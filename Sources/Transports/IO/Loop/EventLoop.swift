@@ -109,11 +109,11 @@ public final class EventLoop: Sendable {
         return LoopTimer(core: core, fire: fire)
     }
 
-    /// Calls `work` once, after the ready descriptors, timers and jobs of this turn and before the loop waits again: the
-    /// place to send what has gathered. On the loop only.
-    package func atEndOfTurn(_ work: @escaping () -> Void) {
+    /// Calls `handler` once, after the ready descriptors, timers and jobs of this turn and before the loop waits again:
+    /// the place to send what has gathered. It is kept until then. On the loop only.
+    package func atEndOfTurn(_ handler: any TurnEndHandler) {
         assertCurrent()
-        core.endOfTurn.append(work)
+        core.endOfTurn.append(handler)
     }
 
     /// Watches a descriptor. On the loop only.

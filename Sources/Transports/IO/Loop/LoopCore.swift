@@ -10,13 +10,19 @@ enum Work {
     case closure(@Sendable () -> Void)
 }
 
+/// Whoever gathers something during a turn of the loop.
+package protocol TurnEndHandler: AnyObject {
+    /// The turn ends; called on the loop once for each time it was asked for.
+    func turnEnds()
+}
+
 /// What belongs to a loop's thread alone: descriptors, timers, jobs that are ready.
 ///
 /// Sendable is sound: only the loop's thread touches it, and every way in checks that. The thread that drains a stopped
 /// loop runs after the loop's own has ended, and the lock of the loop's mail orders the two.
 final class LoopCore: @unchecked Sendable {
     var ready: [Work] = []
-    var endOfTurn: [() -> Void] = []
+    var endOfTurn: [any TurnEndHandler] = []
     var timers = TimerHeap()
     var isStopping = false
     private(set) var isStopped = false
@@ -35,7 +41,7 @@ final class LoopCore: @unchecked Sendable {
     private var slots: [Slot] = []
     private var freeSlots: [Int] = []
     private var batch: [Work] = []
-    private var endingBatch: [() -> Void] = []
+    private var endingBatch: [any TurnEndHandler] = []
     private var events = Array(repeating: tk_event(), count: 256)
 
     /// The tokens of the loop's own descriptors, which need no handler.
@@ -127,7 +133,7 @@ final class LoopCore: @unchecked Sendable {
     func finishTurn() {
         while !endOfTurn.isEmpty {
             swap(&endOfTurn, &endingBatch)
-            for work in endingBatch { work() }
+            for handler in endingBatch { handler.turnEnds() }
             endingBatch.removeAll(keepingCapacity: true)
         }
     }

@@ -56,8 +56,9 @@ package struct TCPProgress: Sendable {
 ///
 /// Sendable is sound: it may be handed about, but every call traps unless it is made on the loop.
 package final class TCPSocket: @unchecked Sendable {
-    /// Who is told what happens. Not kept alive.
-    package weak var handler: (any TCPSocketHandler)? {
+    /// Who is told what happens. Kept until ``close()`` or ``reset()``: a weak reference would make every use of the
+    /// handler slower.
+    package var handler: (any TCPSocketHandler)? {
         didSet { loop.assertCurrent() }
     }
     /// The peer's address.
@@ -248,6 +249,7 @@ package final class TCPSocket: @unchecked Sendable {
         loop.assertCurrent()
         guard state != .closed else { return }
         state = .closed
+        handler = nil
         registration?.cancel()
         tk_close(descriptor)
     }

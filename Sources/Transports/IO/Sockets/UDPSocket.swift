@@ -9,8 +9,8 @@ package import TransportKit
 ///
 /// Sendable is sound: it may be handed about, but every call traps unless it is made on the loop.
 package final class UDPSocket: @unchecked Sendable {
-    /// Who is told what happens. Not kept alive.
-    package weak var handler: (any UDPSocketHandler)? {
+    /// Who is told what happens. Kept until ``close()``: a weak reference would make every use of the handler slower.
+    package var handler: (any UDPSocketHandler)? {
         didSet { loop.assertCurrent() }
     }
     /// The address the socket is bound to.
@@ -81,6 +81,7 @@ package final class UDPSocket: @unchecked Sendable {
         loop.assertCurrent()
         guard !isClosed else { return }
         isClosed = true
+        handler = nil
         registration?.cancel()
         tk_close(descriptor)
     }

@@ -47,7 +47,8 @@ final class QUICConnection {
     let role: TLSRole
     let limits: Limits
     let keepalive: Keepalive
-    weak var owner: (any QUICConnectionOwner)?
+    /// Keeps it until the owner lets go of the connection, which it does once that is gone.
+    var owner: (any QUICConnectionOwner)?
 
     var phase = Phase.handshaking
     /// How the conversation ended.

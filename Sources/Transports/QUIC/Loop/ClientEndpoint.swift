@@ -5,15 +5,13 @@ internal import TransportTLS
 /// One connection of the dialling end on a UDP socket of its own, which is connected, so that refusals are heard (R35).
 ///
 /// Confined to its loop. The pool keeps it until nothing can come of the connection any more.
-final class ClientEndpoint {
+final class ClientEndpoint: TurnEndHandler {
     let connection: QUICConnection
     private let socket: UDPSocket
     private let loop: EventLoop
     private let pool: ClientPool
     private var timer: LoopTimer?
     private var isFlushDue = false
-    /// Made once: a flush is asked for in every turn.
-    private lazy var flushWork: () -> Void = { [weak self] in self?.flush() }
     /// What the kernel would not take.
     private var backlog: (bytes: Bytes, segment: Int, ecn: UInt8)?
     /// The time of the datagrams that are being received.
@@ -43,8 +41,9 @@ final class ClientEndpoint {
         }
         connection.owner = self
         socket.handler = self
-        timer = loop.makeTimer { [weak self] in self?.timerFired() }
-        timer?.dropped = { [weak self] in self?.loopStopped() }
+        // Unowned is sound: the timer is armed only while the pool keeps the endpoint.
+        timer = loop.makeTimer { [unowned self] in timerFired() }
+        timer?.dropped = { [unowned self] in loopStopped() }
         pool.add(self)
         flush()
     }
@@ -64,8 +63,10 @@ final class ClientEndpoint {
     private func scheduleFlush() {
         guard !isFlushDue else { return }
         isFlushDue = true
-        loop.atEndOfTurn(flushWork)
+        loop.atEndOfTurn(self)
     }
+
+    func turnEnds() { flush() }
 
     private func flush() {
         isFlushDue = false
@@ -81,8 +82,8 @@ final class ClientEndpoint {
             case .failed(let error):
                 failed(error)
             }
-        }
             if batch.isLast { break }
+        }
         finish()
     }
 
@@ -94,6 +95,7 @@ final class ClientEndpoint {
         }
         guard !connection.isGone else {
             timer?.disarm()
+            connection.owner = nil
             socket.close()
             pool.remove(self)
             return

@@ -6,7 +6,7 @@ internal import TransportTLS
 /// The connections that share a listener's UDP socket, found by their connection ids.
 ///
 /// Confined to its loop. The socket lives until the listener is closed and the last connection is gone.
-final class ListenerEndpoint {
+final class ListenerEndpoint: TurnEndHandler {
     /// A connection with what this end keeps beside it.
     private final class Entry {
         let connection: QUICConnection
@@ -48,8 +48,6 @@ final class ListenerEndpoint {
     private var unsettled: [Entry] = []
     private var unflushed: [Entry] = []
     private var isFlushDue = false
-    /// Made once: a flush is asked for in every turn.
-    private lazy var flushWork: () -> Void = { [weak self] in self?.flush() }
     private var isClosed = false
     /// Connections of clients that may not be where they say they are.
     private var unproven = 0
@@ -79,8 +77,9 @@ final class ListenerEndpoint {
         socket = try UDPSocket.bind(local, loop: loop, log: log)
         socket.handler = self
         keepAlive = self
-        anchor = loop.makeTimer { [weak self] in self?.armAnchor() }
-        anchor?.dropped = { [weak self] in self?.loopStopped() }
+        // Unowned is sound: the timer is armed only while the endpoint keeps itself.
+        anchor = loop.makeTimer { [unowned self] in armAnchor() }
+        anchor?.dropped = { [unowned self] in loopStopped() }
         armAnchor()
     }
 
@@ -146,13 +145,11 @@ final class ListenerEndpoint {
                 limits: options.limits, keepalive: options.keepalive, now: now)
             let entry = Entry(connection, local: local, remote: remote)
             entry.targetDeadline = now + options.limits.handshakeTimeout
-            entry.timer = loop.makeTimer { [weak self, weak entry] in
-                if let entry { self?.timerFired(entry) }
-            }
-            entry.timer?.dropped = { [weak self, weak entry] in
-                guard let entry else { return }
+            // Unowned is sound: the timer is armed only while `entries` holds the entry, and the endpoint keeps itself.
+            entry.timer = loop.makeTimer { [unowned self, unowned entry] in timerFired(entry) }
+            entry.timer?.dropped = { [unowned self, unowned entry] in
                 entry.connection.loopStopped()
-                self?.remove(entry)
+                remove(entry)
             }
             connection.owner = self
             entries[ObjectIdentifier(connection)] = entry
@@ -210,6 +207,7 @@ final class ListenerEndpoint {
     private func remove(_ entry: Entry) {
         prove(entry)
         entry.timer?.disarm()
+        entry.connection.owner = nil
         for id in entry.ids { byID[id] = nil }
         recent = nil
         guard entries.removeValue(forKey: ObjectIdentifier(entry.connection)) != nil else { return }
@@ -229,8 +227,10 @@ final class ListenerEndpoint {
         }
         guard !isFlushDue else { return }
         isFlushDue = true
-        loop.atEndOfTurn(flushWork)
+        loop.atEndOfTurn(self)
     }
+
+    func turnEnds() { flush() }
 
     private func flush() {
         isFlushDue = false

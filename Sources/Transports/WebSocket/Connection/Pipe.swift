@@ -25,7 +25,7 @@ protocol PipeOwner: AnyObject {
 ///
 /// Pipe and owner hold each other until ``close()``. Sendable is sound: the pipe is confined to its loop, and the TCP
 /// socket under it checks that on every call.
-@safe final class Pipe: @unchecked Sendable {
+@safe final class Pipe: TurnEndHandler, @unchecked Sendable {
     /// What could not go on.
     enum Activity {
         case connecting
@@ -146,10 +146,12 @@ protocol PipeOwner: AnyObject {
     private func scheduleFlush() {
         guard !willFlush else { return }
         willFlush = true
-        loop.atEndOfTurn { [self] in
-            willFlush = false
-            flush()
-        }
+        loop.atEndOfTurn(self)
+    }
+
+    func turnEnds() {
+        willFlush = false
+        flush()
     }
 
     private func flush() {

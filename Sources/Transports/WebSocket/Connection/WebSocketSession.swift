@@ -5,7 +5,7 @@ internal import TransportKit
 ///
 /// It lives until its pipe is closed. Sendable is sound: it is confined to its loop, on which the actor in front of it and
 /// the pipe under it both run.
-@safe final class WebSocketSession: @unchecked Sendable {
+@safe final class WebSocketSession: TurnEndHandler, @unchecked Sendable {
     /// How the peer ended the socket.
     private enum Settlement {
         case closed(CloseFrame)
@@ -87,7 +87,8 @@ internal import TransportKit
     /// Begins with the bytes that came glued to the head of the upgrade.
     func start(with rest: Bytes) {
         pipe.owner = self
-        livenessTimer = loop.makeTimer { [weak self] in self?.checkLiveness() }
+        // Unowned is sound, here and below: the pipe keeps the session until it is closed, and then no timer is armed.
+        livenessTimer = loop.makeTimer { [unowned self] in checkLiveness() }
         livenessTimer?.arm(at: liveness.deadline)
         if !rest.isEmpty { unsafe rest.withUnsafeBytes { unsafe pipeReceived($0) } }
         if incomingWeight < limits.receiveBufferBytes { pipe.resume() }
@@ -237,7 +238,7 @@ internal import TransportKit
     }
 
     private func armEndTimer(_ delay: Duration) {
-        if endTimer == nil { endTimer = loop.makeTimer { [weak self] in self?.endTimeout() } }
+        if endTimer == nil { endTimer = loop.makeTimer { [unowned self] in endTimeout() } }
         endTimer?.arm(at: loop.now() + delay)
     }
 
@@ -326,9 +327,11 @@ extension WebSocketSession: PipeOwner {
 
     /// A receiver on this loop answers before the turn ends, as one that was called at once would.
     private func settleAfterThisTurn() {
-        loop.atEndOfTurn { [self] in
-            if case .settling(let settlement) = phase { settle(settlement) }
-        }
+        loop.atEndOfTurn(self)
+    }
+
+    func turnEnds() {
+        if case .settling(let settlement) = phase { settle(settlement) }
     }
 
     private func settle(_ settlement: Settlement) {
