@@ -6,9 +6,8 @@ extension EventLoop: SerialExecutor, TaskExecutor {
 
     /// Takes a job of a task that prefers the loop.
     ///
-    /// It is told apart from an actor's, because the runtime has to be told: to a task with a preference a thread that
-    /// runs without one is the wrong place, and each call to an actor of the very loop would be queued once more. Without
-    /// a preference it is the other way round.
+    /// It is told apart from an actor's, because the runtime has to be told: to a task outside of every actor a thread
+    /// that runs as one is the wrong place, and it would be queued once more before it goes on.
     @_implements(TaskExecutor,enqueue(_:))
     public func enqueueTaskJob(_ job: consuming ExecutorJob) {
         enqueue(.taskJob(UnownedJob(job)))

@@ -63,7 +63,6 @@ internal import TransportKit
     private var incoming: [Message] = []
     private var incomingWeight = 0
     private let arrived = Signal()
-    private var isReceiving = false
 
     private var senders: [Signal] = []
     private var closers: [Signal] = []
@@ -96,16 +95,16 @@ internal import TransportKit
 
     // MARK: - Receiving
 
-    /// Waits for messages and takes all that are here.
-    func receive() async throws(Close) -> [Message] {
-        guard !isReceiving else { throw .misuse("another task receives already") }
-        isReceiving = true
-        defer { isReceiving = false }
-        while true {
+    /// Waits for messages and takes all that are here. One task at a time.
+    ///
+    /// - Returns: nil where the caller does not run on the loop, or does so no longer.
+    func receive() async throws(Close) -> [Message]? {
+        while loop.isCurrent {
             if !incoming.isEmpty { return takeIncoming() }
             if let end { throw end }
             guard await arrived.wait() else { throw .cancelled }
         }
+        return nil
     }
 
     private func takeIncoming() -> [Message] {
@@ -129,13 +128,27 @@ internal import TransportKit
 
     // MARK: - Sending
 
-    /// Waits until the path can take more, then takes all messages.
-    func send(_ messages: [Message]) async throws(Close) {
+    /// Takes all messages if the path can take them now.
+    ///
+    /// - Returns: whether it did; if not, ``send(_:)`` waits.
+    func sendNow(_ messages: [Message]) throws(Close) -> Bool {
         for message in messages { try check(message) }
         if let end { throw end }
-        guard !messages.isEmpty else { return }
+        guard !messages.isEmpty else { return true }
         guard !Task.isCancelled else { throw .cancelled }
-        if !hasRoom || !senders.isEmpty { try await waitForRoom() }
+        guard hasRoom, senders.isEmpty else { return false }
+        write(messages)
+        return true
+    }
+
+    /// Waits until the path can take more, then takes all messages.
+    func send(_ messages: [Message]) async throws(Close) {
+        if try sendNow(messages) { return }
+        try await waitForRoom()
+        write(messages)
+    }
+
+    private func write(_ messages: [Message]) {
         pipe.write { output in
             for message in messages { wire.write(message, into: &output) }
         }
