@@ -72,11 +72,11 @@ import TransportKit
         ),
         (
             "{ kind: direct, url: \"wss://a\", race: headstart }",
-            "carriers.a.race: there is no race policy 'headstart'; did you mean 'head-start'? known are head-start, ordered and parallel"
+            "carriers.a.race: there is no race policy 'headstart'; did you mean 'head-start'? known are adaptive, head-start, ordered and parallel"
         ),
         (
             "{ kind: direct, url: \"wss://a\", demotion: week }",
-            "carriers.a.demotion: there is no demotion policy 'week'; known are day and none"
+            "carriers.a.demotion: there is no demotion policy 'week'; known are day, evidence and none"
         ),
         (
             "{ kind: direct, url: \"wss://a\", tls: { pin: abc } }",

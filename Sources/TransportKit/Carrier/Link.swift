@@ -35,6 +35,8 @@ public actor Link {
     private var waiting: [Signal] = []
     private var pause: Signal?
     private var wakes = 0
+    /// How often somebody has asked for a session.
+    private var asks = 0
     private var isRunning = false
     private let demand = Signal()
 
@@ -70,7 +72,9 @@ public actor Link {
         let signal = Signal()
         waiting.append(signal)
         defer { waiting.removeAll { $0 === signal } }
+        asks += 1
         demand.signal()
+        pause?.signal()
         while true {
             if let session, !session.hasEnded { return session }
             if case .closed(let close) = source.latest { throw close }
@@ -144,16 +148,31 @@ public actor Link {
         return (close, wakes == wakesBefore ? wait : .zero)
     }
 
-    /// Waits until the time is over, somebody wakes the link, or the task is cancelled.
+    /// Waits until the time is over, less where somebody asks for a session meanwhile, until somebody wakes the link, or
+    /// the task is cancelled. Whoever goes on waiting after that hurries nothing any more.
     private func rest(_ duration: Duration, after close: Close) async -> Bool {
-        let until = time.now() + duration
+        let (start, wakesBefore, asksBefore) = (time.now(), wakes, asks)
+        var until = start + duration
         show(.waiting(until: until, after: close))
-        guard duration > .zero else { return !Task.isCancelled }
+        var isHurried = false
+        while wakes == wakesBefore, time.now() < until {
+            if !isHurried, asks != asksBefore {
+                isHurried = true
+                until = min(until, start + backoff.wait(onDemand: random()))
+                source.set(.waiting(until: until, after: close))
+            }
+            guard await pause(until: until) else { return false }
+        }
+        return !Task.isCancelled
+    }
+
+    /// Waits until then, or until something has changed.
+    private func pause(until deadline: Instant) async -> Bool {
         let signal = Signal()
         pause = signal
         defer { pause = nil }
         let timer = Task(executorPreference: executor) { [time] in
-            guard (try? await time.sleep(until: until)) != nil else { return }
+            guard (try? await time.sleep(until: deadline)) != nil else { return }
             signal.signal()
         }
         defer { timer.cancel() }

@@ -8,15 +8,20 @@ public struct Backoff: Sendable, Hashable {
     public let cap: Duration
     /// A session that lasted this long starts the backoff over (R81, R82).
     public let resetAfter: Duration
+    /// Whoever asks for a session during a wait makes it this long at most.
+    public let patience: Duration
     /// How many attempts have failed since a session last lasted.
     public private(set) var attempts = 0
 
-    /// Makes a backoff; without arguments 0.5 s to 60 s, reset by 30 s of carrying.
-    public init(base: Duration = .milliseconds(500), cap: Duration = .seconds(60), resetAfter: Duration = .seconds(30))
-    {
+    /// Makes a backoff; without arguments 0.5 s to 60 s, 2 s for whoever asks, reset by 30 s of carrying.
+    public init(
+        base: Duration = .milliseconds(500), cap: Duration = .seconds(60), resetAfter: Duration = .seconds(30),
+        patience: Duration = .seconds(2)
+    ) {
         self.base = base
         self.cap = cap
         self.resetAfter = resetAfter
+        self.patience = patience
     }
 
     /// Counts a failure and says how long to wait.
@@ -37,6 +42,13 @@ public struct Backoff: Sendable, Hashable {
             return .zero
         }
         return failed(fraction: fraction)
+    }
+
+    /// How long after a failure the next attempt comes at the latest if somebody asks for a session before it.
+    ///
+    /// - Parameter fraction: a random number from 0 up to, but not including, 1, so that not all come at once.
+    public func wait(onDemand fraction: Double) -> Duration {
+        patience * (1 + min(max(fraction, 0), 1)) / 2
     }
 
     /// Starts over, because the network is back (R61).

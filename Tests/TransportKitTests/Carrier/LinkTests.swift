@@ -132,6 +132,27 @@ import TransportKitTesting
         withExtendedLifetime(listener) {}
     }
 
+    @Test func `Whoever asks during a long wait shortens it, once`() throws {
+        let world = try World()
+        let link = world.link()
+        let running = world.simulation.start { await link.run() }
+        // With the jitter in the middle a wait is 30 s by now.
+        world.simulation.advance(by: .seconds(600))
+        let (asked, dials) = (world.simulation.time.now(), world.network.dials.count)
+        let asking = world.simulation.start { try? await link.socket() }
+        world.simulation.advance(by: .seconds(2))
+        #expect(world.network.dials.count == dials + 1, "1.5 s after the last failure at the latest")
+        // It goes on waiting, and the pace is the old one.
+        world.simulation.advance(by: .seconds(600))
+        #expect((20...22).contains(world.network.dials.count - dials))
+        let listener = try world.listen()
+        #expect(try world.simulation.run { await asking.value } != nil)
+        #expect(world.simulation.time.now() - asked <= .seconds(640))
+        running.cancel()
+        world.simulation.drain()
+        withExtendedLifetime(listener) {}
+    }
+
     @Test func `A wake ends the wait and starts the backoff over`() throws {  // R61
         let world = try World()
         let link = world.link()

@@ -165,6 +165,13 @@ import TransportKit
         #expect(backoff.failed(fraction: 1) == .milliseconds(500))
     }
 
+    @Test func `Whoever asks waits one to two seconds at most`() {
+        var backoff = Backoff()
+        for _ in 0..<20 { _ = backoff.failed(fraction: 1) }
+        #expect(backoff.wait(onDemand: 0) == .seconds(1))
+        #expect(backoff.wait(onDemand: 1) == .seconds(2))
+    }
+
     @Test func `A network that is back starts it over`() {
         // R61
         var backoff = Backoff()
