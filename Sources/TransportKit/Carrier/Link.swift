@@ -43,7 +43,13 @@ public actor Link {
     /// Makes a link; nothing is opened before ``run()``.
     ///
     /// - Parameters:
+    ///   - carrier: what opens the sessions; it stays the caller's to close.
     ///   - name: stands in front of its log lines.
+    ///   - opening: whether a session is wanted all the time, or only once somebody asks.
+    ///   - backoff: how long to wait after a failure.
+    ///   - executor: where the link works, best the loop of the carrier.
+    ///   - time: the clock of its waits.
+    ///   - log: hears of each change, and of failures that repeat at every power of two.
     ///   - random: a number from 0 up to, but not including, 1; each wait asks for one.
     public init(
         _ carrier: any Carrier, name: String = "link", opening: Opening = .eagerly, backoff: Backoff = Backoff(),

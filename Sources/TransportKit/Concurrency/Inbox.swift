@@ -45,7 +45,9 @@ public final class Inbox<Element: Sendable>: Sendable {
 
     /// Adds an element; after the end it is dropped.
     ///
-    /// - Parameter weight: what it counts for, for example its bytes.
+    /// - Parameters:
+    ///   - element: what has arrived.
+    ///   - weight: what it counts for, for example its bytes.
     /// - Returns: whether it was kept.
     @inlinable
     @discardableResult

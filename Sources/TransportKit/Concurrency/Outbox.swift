@@ -29,7 +29,9 @@ public final class Outbox<Element: Sendable>: Sendable {
 
     /// Waits for room and keeps the element.
     ///
-    /// - Parameter weight: what it counts for, for example its bytes.
+    /// - Parameters:
+    ///   - element: what is to be sent; it is never torn apart.
+    ///   - weight: what it counts for, for example its bytes.
     /// - Throws: the close that ended the outbox.
     public func put(_ element: Element, weight: Int = 1) async throws(Close) {
         let signal = Signal()

@@ -13,6 +13,7 @@ public protocol DemotionPolicy: Sendable {
     /// Judges one event.
     ///
     /// - Parameters:
+    ///   - event: what has happened, and to which transport.
     ///   - history: what was known before it, expired entries left out.
     ///   - now: when the event was.
     ///   - fraction: a random number from 0 up to, but not including, 1, for jitter.

@@ -1,7 +1,7 @@
 /// What a path memory keeps of one destination on one network. A pure value; all its times are of the wall clock, so
 /// that it can be stored.
 ///
-/// A ``DemotionPolicy`` judges it, ``apply(_:to:at:)`` writes down what follows, and ``record(of:at:)`` is what a race
+/// A ``DemotionPolicy`` judges it, ``apply(_:to:at:)`` writes down what follows, and ``record(of:suspects:at:)`` is what a race
 /// policy sees of it.
 public struct PathHistory: Sendable, Hashable {
     /// How long a winner is remembered (R37, R55), and the longest that anything is.
@@ -101,7 +101,10 @@ public struct PathHistory: Sendable, Hashable {
 
     /// What a race policy sees: who won, and who stands back by the policy's word.
     ///
-    /// - Parameter suspects: what is suspected without being proven yet, with the reasons.
+    /// - Parameters:
+    ///   - policy: says which demotions count now.
+    ///   - suspects: what is suspected without being proven yet, with the reasons.
+    ///   - now: the instant of the question.
     public func record(
         of policy: any DemotionPolicy, suspects: [TransportName: String] = [:], at now: WallTime
     ) -> PathRecord {

@@ -19,6 +19,7 @@ public final class MessageSocket: Socket {
     ///
     /// - Parameters:
     ///   - info: what it is; its limit on messages holds for `send`, the one in `limits` for what arrives.
+    ///   - limits: how much may wait in either direction, and the linger time.
     ///   - executor: where `serve` runs, for example the loop.
     ///   - time: the clock of the linger time.
     ///   - serve: serves the wire until both directions have ended, and closes it. It is cancelled when the linger time
