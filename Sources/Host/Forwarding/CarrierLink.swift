@@ -4,7 +4,7 @@ internal import TransportKit
 
 /// The session of a carrier that forwards open their streams on, kept open for as long as it runs (B25).
 ///
-/// A ``TransportKit/Link`` learns from its users that a session has ended. Between two forwarded connections there is no
+/// A ``/TransportKit/Link`` learns from its users that a session has ended. Between two forwarded connections there is no
 /// user, so this one waits for messages all the time: the next session is then open before somebody needs it.
 final class CarrierLink: SessionSource {
     private let link: Link

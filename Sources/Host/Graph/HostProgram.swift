@@ -19,9 +19,11 @@ public enum HostProgram {
         }
     }
 
-    /// Runs what a config file asks for until SIGTERM or SIGINT, whose second one ends the process at once.
+    /// Runs what a config file asks for until SIGTERM, SIGINT or SIGHUP, the second of which ends the process at once.
     ///
     /// - Parameters:
+    ///   - path: the config file.
+    ///   - extending: adds the plug-ins of the program; called once, before the file is read.
     ///   - ready: called once, when every address is bound.
     /// - Throws: ``ConfigErrors`` for what is wrong with the file, else why an address could not be bound.
     public static func run(

@@ -1,6 +1,6 @@
 internal import TransportKit
 
-/// The contract of ``TransportKit/Transport``, `Socket`, `Stream` and `Listener` as a list of checks.
+/// The contract of ``/TransportKit/Transport``, `Socket`, `Stream` and `Listener` as a list of checks.
 ///
 /// Every transport passes it, ours and yours. With Swift Testing it takes one test:
 ///

@@ -35,7 +35,9 @@ public final class Simulation: Sendable {
 
     /// Runs `body`, and lets time pass whenever nothing else is left to do, until `body` has returned.
     ///
-    /// - Parameter limit: how much time may pass.
+    /// - Parameters:
+    ///   - limit: how much time may pass.
+    ///   - body: what to run; it waits for nothing outside the simulation.
     /// - Throws: what `body` throws; ``Stuck`` where nothing is left to do, or the time is over, and it still waits.
     @discardableResult
     public func run<Result: Sendable>(

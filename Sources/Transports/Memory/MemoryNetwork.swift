@@ -4,7 +4,7 @@ public import TransportKit
 /// A network inside the process: ``MemoryTransport`` dials and listens on it, and a test scripts what is wrong with it.
 ///
 /// Nothing runs in the background. What is under way has the instant at which it is due, and whoever waits for it waits
-/// for that instant; with ``ManualTime`` and one executor everything happens in the same order every time. Any thread
+/// for that instant; with ``/TransportKit/ManualTime`` and one executor everything happens in the same order every time. Any thread
 /// may call any member.
 public final class MemoryNetwork: Sendable {
     /// A dial that somebody made.
@@ -47,8 +47,10 @@ public final class MemoryNetwork: Sendable {
 
     /// Makes a network without listeners and without faults.
     ///
-    /// - Parameter executor: where the alarms of delayed things wake; give the executor of the test, so that no other
-    ///   thread has a part in it.
+    /// - Parameters:
+    ///   - time: the clock by which things take their time.
+    ///   - executor: where the alarms of delayed things wake; give the executor of the test, so that no other thread has a
+    ///     part in it.
     public init(time: any TimeSource, executor: (any TaskExecutor)? = nil) {
         self.time = time
         self.executor = executor

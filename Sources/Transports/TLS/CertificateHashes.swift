@@ -1,7 +1,7 @@
 internal import CGnuTLS
 public import TransportKit
 
-/// What a certificate can be pinned by: give either to ``TransportKit/ClientSecurity/pins``.
+/// What a certificate can be pinned by: give either to ``/TransportKit/ClientSecurity/pins``.
 public struct CertificateHashes: Sendable, Hashable {
     /// SHA-256 of the whole certificate in DER; it changes with every renewal.
     public let certificate: PublicKeyHash

@@ -13,7 +13,9 @@ public enum SelfSignedCertificate {
     /// `key.pem`, the key readable by its owner alone. Processes that ask at the same time get the same pair. A
     /// certificate that somebody else has issued is never replaced.
     ///
-    /// - Parameter names: DNS names and addresses that the certificate is for, at least one.
+    /// - Parameters:
+    ///   - names: DNS names and addresses that the certificate is for, at least one.
+    ///   - directory: where the pair is kept; it is made where it is missing, open to nobody else.
     /// - Throws: an error that names the file or the name at fault.
     public static func makeIfMissing(names: [String], directory: String) throws(TransportError) -> CertificateFiles {
         var hosts: [Host] = []

@@ -21,7 +21,7 @@ package final class TLSClientCredentials: Sendable {
 
     /// Reads what the rules name.
     ///
-    /// - Throws: ``TransportKit/TransportError`` with the file and what to do about it.
+    /// - Throws: ``/TransportKit/TransportError`` with the file and what to do about it.
     package init(_ security: ClientSecurity, tickets: TLSTicketStore? = .shared) throws(TransportError) {
         self.security = security
         self.tickets = tickets

@@ -15,7 +15,7 @@ package final class TLSServerCredentials: Sendable {
     /// Reads the certificate and its key.
     ///
     /// - Parameter allowingWeakKey: only tests of a client's checks show a weak key.
-    /// - Throws: ``TransportKit/TransportError`` with the file and what to do about it.
+    /// - Throws: ``/TransportKit/TransportError`` with the file and what to do about it.
     package init(_ security: ServerSecurity, allowingWeakKey: Bool = false) throws(TransportError) {
         self.security = security
         store = try CertificateStore()

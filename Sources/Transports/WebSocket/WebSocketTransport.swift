@@ -19,7 +19,11 @@ public struct WebSocketTransport: Transport {
 
     /// Makes a transport whose sockets live on `loop`.
     ///
-    /// - Parameter multiplexer: gives the sockets streams; without one they have messages and text alone.
+    /// - Parameters:
+    ///   - loop: the one loop of its connections and listeners.
+    ///   - multiplexer: gives the sockets streams; without one they have messages and text alone.
+    ///   - log: hears of refused connections and failed handshakes.
+    ///   - metrics: counts open sockets.
     public init(
         loop: EventLoop, multiplexer: (any StreamMultiplexer)? = nil, log: Log = Log(),
         metrics: any MetricsSink = NoMetrics()

@@ -40,7 +40,7 @@ public final class EventLoop: Sendable {
 
     /// Starts a loop.
     ///
-    /// - Throws: ``TransportError/Code/resources`` or another error of the system if a descriptor or the thread cannot be
+    /// - Throws: ``/TransportKit/TransportError/Code/resources`` or another error of the system if a descriptor or the thread cannot be
     ///   made.
     public init(name: String) throws(TransportError) {
         self.name = name

@@ -12,8 +12,8 @@ public enum Resolver {
     /// A written-out address needs no lookup. Otherwise the system is asked on a thread of its own, every time anew (B17),
     /// and IPv6 and IPv4 addresses are interleaved, the system's favourite first (RFC 8305 §4).
     ///
-    /// - Throws: ``TransportError/Code/nameNotFound`` where there is no address, ``TransportError/Code/timedOut`` after
-    ///   `timeout`, ``TransportError/Code/cancelled`` as soon as the task is cancelled.
+    /// - Throws: ``/TransportKit/TransportError/Code/nameNotFound`` where there is no address, ``/TransportKit/TransportError/Code/timedOut`` after
+    ///   `timeout`, ``/TransportKit/TransportError/Code/cancelled`` as soon as the task is cancelled.
     public static func addresses(
         of host: Host, port: UInt16, timeout: Duration = .seconds(10)
     ) async throws(TransportError) -> [SocketAddress] {

@@ -6,7 +6,7 @@ package import TransportKit
 ///   - attempt: tries one address; it must end soon after its task is cancelled.
 ///   - discard: gets what a loser made in the same moment, to close it.
 /// - Throws: the failure where there was one address; otherwise the code of the first failure and what all of them said.
-///   ``TransportError/Code/cancelled`` if the task was cancelled.
+///   ``/TransportKit/TransportError/Code/cancelled`` if the task was cancelled.
 package func dialStaggered<Value: Sendable>(
     _ addresses: [SocketAddress], time: any TimeSource, stagger: Duration = StaggeredDial.usualStagger,
     limit: Int = StaggeredDial.usualLimit,

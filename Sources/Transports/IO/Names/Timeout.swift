@@ -5,7 +5,7 @@ internal import TransportKit
 /// - Parameters:
 ///   - work: must end soon after its task is cancelled.
 ///   - discard: gets a result that came too late.
-/// - Throws: what `work` throws, ``TransportError/Code/timedOut``, or ``TransportError/Code/cancelled``.
+/// - Throws: what `work` throws, ``/TransportKit/TransportError/Code/timedOut``, or ``/TransportKit/TransportError/Code/cancelled``.
 func withTimeout<Value: Sendable>(
     _ timeout: Duration, time: any TimeSource, doing: String,
     _ work: @escaping @Sendable () async throws(TransportError) -> Value,

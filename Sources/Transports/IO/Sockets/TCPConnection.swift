@@ -13,10 +13,10 @@ public import TransportKit
 ///
 /// **Back-pressure.** Nothing is read ahead and nothing queued: what nobody reads holds the peer up, and a write waits
 /// until the kernel has taken all of it.
-/// **Concurrency.** One read and one write may wait at a time; a second throws ``TransportError/Code/misuse``. It is an
+/// **Concurrency.** One read and one write may wait at a time; a second throws ``/TransportKit/TransportError/Code/misuse``. It is an
 /// actor of its loop: a task that runs there (`Task(executorPreference: loop)`) reads and writes without changing threads.
 /// **End.** A read answers nil after the peer's last byte, every time. A reset is thrown as
-/// ``TransportError/Code/pathReset``, never taken for an end.
+/// ``/TransportKit/TransportError/Code/pathReset``, never taken for an end.
 /// **Lifetime.** ``close()`` or ``reset()`` ends it; so does dropping the last reference.
 public actor TCPConnection {
     /// This end's address.
@@ -52,8 +52,8 @@ public actor TCPConnection {
 
     /// Connects to a host: looks its name up and tries the addresses, staggered (RFC 8305).
     ///
-    /// - Throws: why the attempts failed; ``TransportError/Code/timedOut`` after `timeout`;
-    ///   ``TransportError/Code/cancelled`` as soon as the task is cancelled.
+    /// - Throws: why the attempts failed; ``/TransportKit/TransportError/Code/timedOut`` after `timeout`;
+    ///   ``/TransportKit/TransportError/Code/cancelled`` as soon as the task is cancelled.
     public static func connect(
         to host: Host, port: UInt16, loop: EventLoop, timeout: Duration = .seconds(15)
     ) async throws(TransportError) -> TCPConnection {
@@ -72,7 +72,7 @@ public actor TCPConnection {
 
     /// Connects to one address. It takes as long as the kernel tries, two minutes or so: cancel the task to give up.
     ///
-    /// - Throws: why it failed; ``TransportError/Code/cancelled`` as soon as the task is cancelled.
+    /// - Throws: why it failed; ``/TransportKit/TransportError/Code/cancelled`` as soon as the task is cancelled.
     public static func connect(
         to address: SocketAddress, loop: EventLoop
     ) async throws(TransportError) -> TCPConnection {
@@ -149,7 +149,7 @@ public actor TCPConnection {
 
     /// Ends this end's direction after the bytes written; reading goes on (B12).
     ///
-    /// - Throws: ``TransportError/Code/misuse`` while a write waits.
+    /// - Throws: ``/TransportKit/TransportError/Code/misuse`` while a write waits.
     public func finish() throws(TransportError) {
         guard !isWriting else { throw TransportError(.misuse, "finished while a write is waiting") }
         socket.shutdownWrite()

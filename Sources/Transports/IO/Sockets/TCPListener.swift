@@ -47,8 +47,9 @@ public actor TCPListener {
     ///
     /// - Parameters:
     ///   - address: where; port 0 lets the system choose. `[::]` serves IPv4 too.
+    ///   - loop: where the listener and its connections live.
     ///   - log: hears of connections that had to be refused.
-    /// - Throws: ``TransportError/Code/addressInUse`` or another error of the system.
+    /// - Throws: ``/TransportKit/TransportError/Code/addressInUse`` or another error of the system.
     public static func bind(
         _ address: SocketAddress, loop: EventLoop, log: Log = Log()
     ) async throws(TransportError) -> TCPListener {
@@ -62,7 +63,7 @@ public actor TCPListener {
 
     /// Waits for the next connection.
     ///
-    /// - Throws: ``TransportError/Code/cancelled`` when the task is cancelled or the listener closed.
+    /// - Throws: ``/TransportKit/TransportError/Code/cancelled`` when the task is cancelled or the listener closed.
     public func accept() async throws(TransportError) -> TCPConnection {
         guard !isAccepting else { throw TransportError(.misuse, "two tasks accept from one listener") }
         isAccepting = true

@@ -26,7 +26,7 @@ package enum TCPReadResult: Sendable {
     case wouldBlock
     /// The peer has ended its direction, after its last byte.
     case end
-    /// The connection is gone, ``TransportError/Code/pathReset`` if the peer reset it. Never an end (B13).
+    /// The connection is gone, ``/TransportKit/TransportError/Code/pathReset`` if the peer reset it. Never an end (B13).
     case failed(TransportError)
 }
 
