@@ -148,7 +148,7 @@ let package = Package(
             swiftSettings: strict),
         .testTarget(
             name: "TransportHostTests",
-            dependencies: ["TransportKit", "TransportIO", "TransportHost", "TransportKitTesting"],
+            dependencies: ["TransportKit", "TransportIO", "TransportTLS", "TransportHost", "TransportKitTesting"],
             swiftSettings: strict),
         // The rig: namespaces, shaped links and the real executables; see docs/rig.md.
         .executableTarget(name: "linkshaper", path: "Tests/Rig/linkshaper"),

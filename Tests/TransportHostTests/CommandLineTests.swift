@@ -151,7 +151,7 @@ import TransportKit
             #expect(checked.errors == run.errors)
             #expect(
                 checked.errors.hasPrefix(
-                    "\(file):1:1: listener: unknown key; did you mean 'listeners'? allowed are log, grace, transports, "
+                    "\(file):1:1: listener: unknown key; did you mean 'listeners'? allowed are log, grace, state, transports, "
                 ))
             #expect(checked.errors.hasSuffix("4 errors; nothing was started\n"))
         }

@@ -26,7 +26,7 @@ final class Program: Sendable {
     private let output: Int32
     private let ended: Task<Int32, Never>
 
-    private init(_ words: [String], _ executable: String) throws {
+    private init(_ words: [String], _ executable: String, state: String) throws {
         var ends: [Int32] = [-1, -1]
         guard pipe(&ends) == 0 else { throw CannotStart(code: errno) }
         for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
@@ -34,7 +34,7 @@ final class Program: Sendable {
         let nothing = open("/dev/null", O_RDWR | O_CLOEXEC)
         defer { close(nothing) }
         output = ends[0]
-        id = try Self.spawn(executable, words, input: nothing, output: ends[1], errors: nothing)
+        id = try Self.spawn(executable, words, input: nothing, output: ends[1], errors: nothing, state: state)
         ended = Task { [id] in await Self.wait(for: id) }
     }
 
@@ -48,7 +48,8 @@ final class Program: Sendable {
             let descriptors = files.map { open($0, O_RDWR | O_CREAT | O_CLOEXEC, 0o600) }
             defer { for descriptor in descriptors { close(descriptor) } }
             let id = try spawn(
-                executable, words, input: descriptors[0], output: descriptors[1], errors: descriptors[2])
+                executable, words, input: descriptors[0], output: descriptors[1], errors: descriptors[2],
+                state: "\(folder)/state")
             let code = await wait(for: id)
             return Ended(code: code, output: contents(descriptors[1]), errors: contents(descriptors[2]))
         }
@@ -58,16 +59,18 @@ final class Program: Sendable {
     static func whileRunning(
         _ words: [String], executable: String = path, _ body: (Program) async throws -> Void
     ) async throws {
-        let program = try Program(words, executable)
-        do {
-            try await body(program)
-        } catch {
-            program.signal(SIGKILL)
+        try await withTemporaryFolder { folder in
+            let program = try Program(words, executable, state: folder)
+            do {
+                try await body(program)
+            } catch {
+                program.signal(SIGKILL)
+                _ = await program.exitCode()
+                throw error
+            }
+            program.signal(SIGTERM)
             _ = await program.exitCode()
-            throw error
         }
-        program.signal(SIGTERM)
-        _ = await program.exitCode()
     }
 
     /// The lines of its output up to one of that text; nil where the output ends before.
@@ -95,7 +98,8 @@ final class Program: Sendable {
     // MARK: - Processes
 
     private static func spawn(
-        _ executable: String, _ words: [String], input: Int32, output: Int32, errors: Int32
+        _ executable: String, _ words: [String], input: Int32, output: Int32, errors: Int32,
+        state: String
     ) throws -> Int32 {
         var actions = posix_spawn_file_actions_t()
         posix_spawn_file_actions_init(&actions)
@@ -105,8 +109,12 @@ final class Program: Sendable {
         }
         let arguments = ([executable] + words).map { strdup($0) } + [nil]
         defer { for argument in arguments { free(argument) } }
+        // What a host keeps for its next run is the test's alone.
+        let surroundings = ProcessInfo.processInfo.environment.merging(["STATE_DIRECTORY": state]) { $1 }
+        let environment = surroundings.map { strdup("\($0)=\($1)") } + [nil]
+        defer { for variable in environment { free(variable) } }
         var id: pid_t = 0
-        let result = posix_spawn(&id, executable, &actions, nil, arguments, environ)
+        let result = posix_spawn(&id, executable, &actions, nil, arguments, environment)
         guard result == 0 else { throw CannotStart(code: result) }
         return id
     }

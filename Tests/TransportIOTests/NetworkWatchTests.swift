@@ -37,11 +37,23 @@ import TransportKit
                     + Self.attribute(4, Self.native(interface)) + Self.attribute(5, gateway))
         }
 
+        mutating func neighbour(
+            _ address: [UInt8], link: [UInt8], on interface: UInt32, state: UInt16 = 2, type: UInt16 = 28,
+            sequence: UInt32
+        ) {
+            let family: UInt8 = address.count == 4 ? 2 : 10
+            append(
+                type: type, sequence: sequence,
+                body: [family, 0, 0, 0] + Self.native(interface) + Self.native(state) + [0, 1]
+                    + Self.attribute(1, address) + Self.attribute(2, link))
+        }
+
         mutating func done(sequence: UInt32) { append(type: 3, sequence: sequence, body: [0, 0, 0, 0]) }
     }
 
     static let gateway: [UInt8] = [192, 0, 2, 1]
     static let host: [UInt8] = [192, 0, 2, 77]
+    static let link: [UInt8] = [2, 0, 0x5e, 0x10, 0, 1]
 
     @Test func `Addresses and default routes are read, other tables let pass`() {
         var netlink = Netlink()
@@ -66,9 +78,10 @@ import TransportKit
         var netlink = Netlink()
         netlink.address(Self.host, on: 3, prefixLength: 24, sequence: 1)
         netlink.defaultRoute(gateway: Self.gateway, on: 3, sequence: 2)
+        netlink.neighbour(Self.gateway, link: Self.link, on: 3, sequence: 3)
         for count in 0...netlink.bytes.count {
             let messages = netlink.bytes[..<count].withUnsafeBytes { RouteMessage.parse($0) }
-            #expect(messages.count <= 2)
+            #expect(messages.count <= 3)
         }
         var random = SystemRandomNumberGenerator()
         for _ in 0..<5000 {
@@ -85,17 +98,51 @@ import TransportKit
         let router = SocketAddress.Address.ipv4(IPv4Address(value: 0xc000_0201))
         let home = state([.init(isIPv6: false, interface: 2, gateway: router, metric: 600)])
         #expect(home.isOnline)
-        #expect(home.name == "wlan0/192.0.2.1")
+        #expect(home.name?.vague == "wlan0/192.0.2.1")
+        #expect(home.name?.full == nil)
         let mobile = state([.init(isIPv6: false, interface: 3, gateway: nil, metric: 0)])
         #expect(mobile.isOnline)
         #expect(mobile.name == nil)
         #expect(!NetworkState().isOnline)
         #expect(NetworkState().name == nil)
+        // What leaves by the modem is not on the network of the router beside it.
         let both = state([
             .init(isIPv6: false, interface: 2, gateway: router, metric: 600),
             .init(isIPv6: false, interface: 3, gateway: nil, metric: 0),
         ])
         #expect(both.defaultRoutes.map(\.interface) == ["wwan0", "wlan0"])
+        #expect(both.name == nil)
+        let router6 = SocketAddress.Address.ipv6(IPv6Address(high: 0xfe80 << 48, low: 1), scopeID: 0)
+        let alone = state([.init(isIPv6: true, interface: 2, gateway: router6, metric: 100)])
+        #expect(alone.name?.vague == "wlan0/fe80::1")
+        // The router of IPv6 comes later and may go again; the network stays the same.
+        let dual = state([
+            .init(isIPv6: true, interface: 2, gateway: router6, metric: 100),
+            .init(isIPv6: false, interface: 2, gateway: router, metric: 600),
+        ])
+        #expect(dual.name == home.name)
+    }
+
+    // R57
+    @Test func `The router's address on the link is a part of the name, as far as the kernel knows it`() {
+        func name(state: UInt16, type: UInt16 = 28, link: [UInt8] = Self.link, interface: UInt32 = 3) -> String? {
+            var netlink = Netlink()
+            netlink.defaultRoute(gateway: Self.gateway, on: 3, sequence: 1)
+            netlink.neighbour(
+                Self.gateway, link: link, on: interface, state: state, type: type, sequence: 1)
+            let messages = netlink.bytes.withUnsafeBytes { RouteMessage.parse($0) }
+            return NetworkState(messages.map(\.message)) { ["", "", "", "eth0", "eth1"][Int($0)] }.name?.full
+        }
+        // NUD_REACHABLE, STALE, DELAY, PROBE, PERMANENT
+        for state: UInt16 in [2, 4, 8, 0x10, 0x80] {
+            #expect(name(state: state) == "eth0/192.0.2.1/02:00:5e:10:00:01")
+        }
+        // NUD_INCOMPLETE, FAILED, NOARP, NONE
+        for state: UInt16 in [1, 0x20, 0x40, 0] { #expect(name(state: state) == nil) }
+        #expect(name(state: 2, type: 29) == nil)
+        #expect(name(state: 2, link: [0, 0, 0, 0, 0, 0]) == nil)
+        #expect(name(state: 2, link: []) == nil)
+        #expect(name(state: 2, interface: 4) == nil)
     }
 
     /// Plays the kernel's end of a routing socket.
@@ -121,7 +168,7 @@ import TransportKit
         }
 
         /// Answers one listing.
-        func serve(gateway: [UInt8]?) {
+        func serve(gateway: [UInt8]?, link: [UInt8]? = nil) {
             var addresses = Netlink()
             let first = request()
             addresses.address(NetworkWatchTests.host, on: 3, prefixLength: 24, sequence: first.sequence)
@@ -132,6 +179,11 @@ import TransportKit
             if let gateway { routes.defaultRoute(gateway: gateway, on: 3, sequence: second.sequence) }
             routes.done(sequence: second.sequence)
             send(routes)
+            var neighbours = Netlink()
+            let third = request()
+            if let gateway, let link { neighbours.neighbour(gateway, link: link, on: 3, sequence: third.sequence) }
+            neighbours.done(sequence: third.sequence)
+            send(neighbours)
         }
     }
 
@@ -144,10 +196,20 @@ import TransportKit
         async let serving: Void = kernel.serve(gateway: Self.gateway)
         let watch = try await NetworkWatch.start(loop: loop, descriptor: ends[0]) { $0 == 3 ? "eth0" : nil }
         await serving
-        #expect(watch.current.name == "eth0/192.0.2.1")
+        #expect(watch.current.name == NetworkState.Name(vague: "eth0/192.0.2.1", full: nil))
         #expect(watch.current.addresses.map(\.interface) == ["eth0"])
         var changes = watch.changes.makeAsyncIterator()
         #expect(await changes.next()?.isOnline == true)
+        // Other neighbours, and this one's failing, lead to no listing; that it becomes known does.
+        var neighbours = Netlink()
+        neighbours.neighbour([192, 0, 2, 9], link: Self.link, on: 3, sequence: 0)
+        neighbours.neighbour(Self.gateway, link: Self.link, on: 3, state: 0x20, sequence: 0)
+        kernel.send(neighbours)
+        neighbours = Netlink()
+        neighbours.neighbour(Self.gateway, link: Self.link, on: 3, sequence: 0)
+        kernel.send(neighbours)
+        kernel.serve(gateway: Self.gateway, link: Self.link)
+        #expect(await changes.next()?.name?.full == "eth0/192.0.2.1/02:00:5e:10:00:01")
         // RTM_DELROUTE, then a listing without the route.
         var announcement = Netlink()
         announcement.append(type: 25, sequence: 0, body: [UInt8](repeating: 0, count: 12))

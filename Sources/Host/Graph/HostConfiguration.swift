@@ -31,6 +31,16 @@ public struct HostConfiguration: Sendable {
         return LogLevel.allCases.first { "\($0)" == name } ?? .info
     }
 
+    /// Where the host keeps what it knows between its runs, also where the rest of the file is not in order.
+    ///
+    /// - Returns: nil where it keeps nothing.
+    func stateDirectory(_ environment: (String) -> String?) -> StateDirectory? {
+        guard case .scalar(let name, _)? = root["state"]?.value else {
+            return StateDirectory.usual(environment)
+        }
+        return name == "none" ? nil : StateDirectory(path: path(name))
+    }
+
     /// A file that the config names, as a path that can be opened.
     func path(_ name: String) -> String {
         name.hasPrefix("/") || folder == "." ? name : "\(folder)/\(name)"

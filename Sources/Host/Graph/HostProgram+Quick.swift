@@ -22,6 +22,7 @@ extension HostProgram {
             carrier.append(("limits", .mapping([("handshakeTimeout", .text("\(milliseconds)ms"))])))
         }
         let config = Value.mapping([
+            Self.keepsNothing,
             ("carriers", .mapping([("main", .mapping(carrier))])),
             (
                 "forwards",
@@ -60,7 +61,9 @@ extension HostProgram {
                 ]
                 listener.append(("tls", .mapping(own)))
             }
-            let config = Value.mapping([("listeners", .mapping([("echo", .mapping(listener))]))])
+            let config = Value.mapping([
+                Self.keepsNothing, ("listeners", .mapping([("echo", .mapping(listener))])),
+            ])
             try await run(
                 HostConfiguration(text: config.json, name: "command line"), allowsAnyPort: true
             ) { bound in
@@ -68,6 +71,9 @@ extension HostProgram {
             }
         }
     }
+
+    /// What is not in a file leaves nothing in any other.
+    private static var keepsNothing: (String, Value) { ("state", .text("none")) }
 
     /// Makes a folder that only this user can read, and removes it with the files in it afterwards.
     static func withTemporaryFolder<Result>(_ body: (String) async throws -> Result) async throws -> Result {

@@ -38,29 +38,36 @@ public enum HostProgram {
     ) async throws {
         try await withLoop { loop in
             let log = Log(level: configuration.logLevel, sink: StandardErrorLog())
-            let network = await NetworkIdentity.watch(loop: loop, log: log)
+            let keeping = Keeping(
+                configuration.stateDirectory(StateDirectory.environment), time: loop, log: log.named("host"))
+            let network = await NetworkIdentity.watch(
+                loop: loop, hash: keeping.hash, memory: keeping.file, log: log)
             defer { network.stop() }
             let graph = try graph(
-                configuration, loop: loop, log: log, network: network, allowsAnyPort: allowsAnyPort,
-                extending: extending)
+                configuration, loop: loop, log: log, network: network, memory: keeping.memory,
+                allowsAnyPort: allowsAnyPort, extending: extending)
             let runner = HostRunner(graph, loop: loop, log: log)
             let signals = StopSignals { runner.beginGracefulShutdown() }
             defer { withExtendedLifetime(signals) {} }
             try await withThrowingTaskGroup(of: Void.self) { group in
-                group.addTask { await network.changes { await runner.wake() } }
+                group.addTask {
+                    await network.watch(live: { runner.liveAddresses }, wake: { await runner.wake() })
+                }
                 defer { group.cancelAll() }
                 try await runner.run(whenBound: ready)
             }
+            await keeping.file?.flush()
         }
     }
 
     static func graph(
         _ configuration: HostConfiguration, loop: EventLoop, log: Log, network: NetworkIdentity? = nil,
-        allowsAnyPort: Bool = false, extending: Extension
+        memory: any PathMemory = InProcessPathMemory(), allowsAnyPort: Bool = false, extending: Extension
     ) throws -> HostGraph {
         var registry = try StandardRegistry.make(loop: loop)
         try extending(&registry, loop)
-        let context = BuildContext(executor: loop, time: loop, log: log, network: { network?.key })
+        let context = BuildContext(
+            executor: loop, time: loop, log: log, memory: memory, network: { network?.key })
         return try HostGraph(configuration, registry: registry, context: context, allowsAnyPort: allowsAnyPort)
     }
 

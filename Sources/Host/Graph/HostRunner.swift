@@ -1,3 +1,4 @@
+internal import DirectCarrier
 internal import Synchronization
 public import TransportIO
 public import TransportKit
@@ -42,6 +43,12 @@ public final class HostRunner: Sendable {
     /// task may call it.
     public func wake() async {
         for link in links.values { await link.wake() }
+    }
+
+    /// The addresses of this machine that the sessions of its carriers stand on.
+    var liveAddresses: Set<SocketAddress.Address> {
+        let carriers = graph.carriers.values.compactMap { $0 as? DirectCarrier }
+        return Set(carriers.flatMap(\.localAddresses).map(\.address))
     }
 
     /// Asks the host to stop: nothing new is accepted, transfers go on until they end or the grace time is over, sessions

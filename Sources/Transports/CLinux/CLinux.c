@@ -194,6 +194,7 @@ static uint64_t nanoseconds(clockid_t clock) {
 }
 
 uint64_t tk_boottime(void) { return nanoseconds(CLOCK_BOOTTIME); }
+uint64_t tk_awaketime(void) { return nanoseconds(CLOCK_MONOTONIC); }
 int64_t tk_walltime(void) { return (int64_t)(nanoseconds(CLOCK_REALTIME) / 1000000000u); }
 uint64_t tk_process_time(void) { return nanoseconds(CLOCK_PROCESS_CPUTIME_ID); }
 
@@ -576,6 +577,7 @@ int tk_route_open(void) {
     if (descriptor < 0) return -errno;
     struct sockaddr_nl local = {.nl_family = AF_NETLINK};
     local.nl_groups = RTMGRP_LINK | RTMGRP_IPV4_IFADDR | RTMGRP_IPV6_IFADDR | RTMGRP_IPV4_ROUTE | RTMGRP_IPV6_ROUTE;
+    local.nl_groups |= RTMGRP_NEIGH;
     if (bind(descriptor, (struct sockaddr *)&local, sizeof local) < 0) return close_with(descriptor, errno);
     return descriptor;
 }
@@ -586,7 +588,7 @@ int tk_route_dump(int descriptor, int what, uint32_t sequence) {
         struct rtmsg body;
     } request = {0};
     request.header.nlmsg_len = sizeof request;
-    request.header.nlmsg_type = what == 0 ? RTM_GETADDR : RTM_GETROUTE;
+    request.header.nlmsg_type = what == 0 ? RTM_GETADDR : what == 1 ? RTM_GETROUTE : RTM_GETNEIGH;
     request.header.nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP;
     request.header.nlmsg_seq = sequence;
     return send(descriptor, &request, sizeof request, MSG_NOSIGNAL) < 0 ? -errno : 0;

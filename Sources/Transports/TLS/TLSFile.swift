@@ -1,8 +1,8 @@
-internal import Glibc
-internal import TransportKit
+package import Glibc
+package import TransportKit
 
 /// Small files, read and written whole, with errors that name the file.
-enum TLSFile {
+package enum TLSFile {
     /// The largest file that is read: trust stores have a few hundred KiB.
     private static let limit = 16 << 20
 
@@ -43,7 +43,7 @@ enum TLSFile {
     }
 
     /// Replaces a file in one step, so that nobody ever sees half of it.
-    static func write(_ bytes: Bytes, to path: String, mode: mode_t) throws(TransportError) {
+    package static func write(_ bytes: Bytes, to path: String, mode: mode_t) throws(TransportError) {
         let temporary = "\(path).\(getpid()).tmp"
         unsafe unlink(temporary)
         let descriptor = unsafe open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode)
@@ -72,7 +72,7 @@ enum TLSFile {
     }
 
     /// Makes a directory and those above it, open to nobody else.
-    static func makeDirectory(_ path: String) throws(TransportError) {
+    package static func makeDirectory(_ path: String) throws(TransportError) {
         if unsafe access(path, F_OK) == 0 { return }
         if let slash = path.lastIndex(of: "/"), slash > path.startIndex { try makeDirectory(String(path[..<slash])) }
         guard unsafe mkdir(path, 0o700) == 0 || errno == EEXIST else {

@@ -60,6 +60,8 @@ void tk_name_thread(const char *name);
 int tk_pin_thread(int processor);
 
 uint64_t tk_boottime(void);
+/// Like tk_boottime, but it stands still while the machine is suspended.
+uint64_t tk_awaketime(void);
 int64_t tk_walltime(void);
 /// Processor time of the whole process in nanoseconds.
 uint64_t tk_process_time(void);
@@ -144,9 +146,9 @@ int tk_resolve(const char *name, uint16_t port, tk_address *addresses, int capac
 const char *tk_resolve_error(int code);
 unsigned tk_interface_index(const char *name);
 
-/// A routing socket that hears changes of links, addresses and routes.
+/// A routing socket that hears changes of links, addresses, routes and neighbours.
 int tk_route_open(void);
-/// Asks for all addresses (`what` 0) or all routes (`what` 1).
+/// Asks for all addresses (`what` 0), all routes (`what` 1) or all neighbours (`what` 2).
 int tk_route_dump(int descriptor, int what, uint32_t sequence);
 
 // MARK: - Memory

@@ -6,6 +6,9 @@ extension EventLoop: TimeSource {
     /// The current instant, time in suspend included.
     public func now() -> Instant { Instant(nanoseconds: tk_boottime()) }
 
+    /// How long the machine has been awake since it was started: unlike ``now()`` it stands still in suspend.
+    package func timeAwake() -> Duration { .nanoseconds(Int64(clamping: tk_awaketime())) }
+
     /// The current time of the wall clock.
     public func wallNow() -> WallTime { WallTime(seconds: tk_walltime()) }
 

@@ -23,6 +23,8 @@ public struct NetworkState: Sendable, Hashable {
         public let interface: String
         /// The router; nil on a link that needs none.
         public let gateway: SocketAddress.Address?
+        /// The router's address on the link, such as `02:00:5e:10:00:01`; nil while the kernel does not know it.
+        public let gatewayLink: String?
         /// Whether it is a route of IPv6.
         public let isIPv6: Bool
         /// The kernel prefers the smallest.
@@ -47,15 +49,33 @@ public struct NetworkState: Sendable, Hashable {
     /// Whether there is a way out.
     public var isOnline: Bool { !defaultRoutes.isEmpty }
 
-    /// A name for the network, made of interfaces and gateways (R57); nil where it cannot be told apart from others.
-    ///
-    /// It tells where the machine has been: only a keyed hash of it may be stored (R58).
-    package var name: String? {
-        // A route without a router, such as a modem's, says nothing about which network it is.
-        let parts = defaultRoutes.compactMap { route in
-            route.gateway.map { "\(route.interface)/\(Self.text($0))" }
+    /// What tells a network from others (R57). It tells where the machine has been: only a keyed hash of it may be
+    /// stored (R58).
+    package struct Name: Sendable, Hashable {
+        /// The interface and the router's address. Many networks have the same.
+        package let vague: String
+        /// The same with the router's address on the link, once that is known.
+        package let full: String?
+
+        package init(vague: String, full: String?) {
+            self.vague = vague
+            self.full = full
         }
-        return parts.isEmpty ? nil : Set(parts).sorted().joined(separator: " ")
+    }
+
+    /// A name for the network: the router that packets leave by, and on what interface. Nil where there is none.
+    package var name: Name? {
+        // A route without a router, such as a modem's, says nothing about which network it is. One router is enough:
+        // that of IPv6 comes and goes, and most often it is the same box.
+        guard let route = preferredRoute(isIPv6: false) ?? preferredRoute(isIPv6: true), let gateway = route.gateway
+        else { return nil }
+        let vague = "\(route.interface)/\(Self.text(gateway))"
+        return Name(vague: vague, full: route.gatewayLink.map { "\(vague)/\($0)" })
+    }
+
+    /// The route of a family that the kernel takes.
+    package func preferredRoute(isIPv6: Bool) -> DefaultRoute? {
+        defaultRoutes.first { $0.isIPv6 == isIPv6 }
     }
 
     /// Makes the state of a machine without a network.
@@ -70,6 +90,10 @@ public struct NetworkState: Sendable, Hashable {
     package init(_ messages: [RouteMessage], interfaceName: (UInt32) -> String?) {
         var routes: Set<DefaultRoute> = []
         var addresses: Set<LocalAddress> = []
+        var links: [Neighbour: String] = [:]
+        for case .neighbour(let interface, let address, let link?) in messages {
+            links[Neighbour(interface: interface, address: address)] = Self.text(link)
+        }
         for message in messages {
             switch message {
             case .address(let interface, let address, let prefixLength):
@@ -77,9 +101,12 @@ public struct NetworkState: Sendable, Hashable {
                 addresses.insert(LocalAddress(interface: name, address: address, prefixLength: prefixLength))
             case .defaultRoute(let key):
                 guard let name = interfaceName(key.interface), name != "lo" else { continue }
+                let link = key.gateway.flatMap { links[Neighbour(interface: key.interface, address: $0)] }
                 routes.insert(
-                    DefaultRoute(interface: name, gateway: key.gateway, isIPv6: key.isIPv6, metric: key.metric))
-            case .done, .failed, .other:
+                    DefaultRoute(
+                        interface: name, gateway: key.gateway, gatewayLink: link, isIPv6: key.isIPv6,
+                        metric: key.metric))
+            case .neighbour, .done, .failed, .other:
                 continue
             }
         }
@@ -87,6 +114,16 @@ public struct NetworkState: Sendable, Hashable {
             left.metric != right.metric ? left.metric < right.metric : Self.order(left) < Self.order(right)
         }
         self.addresses = addresses.sorted { Self.order($0) < Self.order($1) }
+    }
+
+    private struct Neighbour: Hashable {
+        var interface: UInt32
+        var address: SocketAddress.Address
+    }
+
+    /// An address on the link as it is usually written.
+    static func text(_ link: [UInt8]) -> String {
+        link.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined(separator: ":")
     }
 
     private static func order(_ route: DefaultRoute) -> String {

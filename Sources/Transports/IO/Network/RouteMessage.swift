@@ -6,6 +6,8 @@ package enum RouteMessage: Equatable {
     case address(interface: UInt32, SocketAddress.Address, prefixLength: UInt8)
     /// A default route of the main table.
     case defaultRoute(NetworkState.DefaultRoute.Key)
+    /// The link-layer address of a neighbour; nil where it is not known, or not any more.
+    case neighbour(interface: UInt32, SocketAddress.Address, link: [UInt8]?)
     /// The dump with this number is complete.
     case done(sequence: UInt32)
     /// The request with this number was refused.
@@ -39,6 +41,8 @@ package enum RouteMessage: Equatable {
         case 3: .done(sequence: sequence)
         case 20: address(body) ?? .other
         case 24: route(body) ?? .other
+        case 28: neighbour(body, isGone: false) ?? .other
+        case 29: neighbour(body, isGone: true) ?? .other
         default: .other
         }
     }
@@ -79,6 +83,27 @@ package enum RouteMessage: Equatable {
         }
         return key.interface == 0 ? nil : .defaultRoute(key)
     }
+
+    /// struct ndmsg and its attributes.
+    private static func neighbour(_ body: NetlinkReader, isGone: Bool) -> RouteMessage? {
+        var body = body
+        guard let family = body.byte(), body.byte() != nil, body.native16() != nil, let interface = body.native32(),
+            let state = body.native16(), body.byte() != nil, body.byte() != nil
+        else { return nil }
+        var address: SocketAddress.Address?
+        var link: [UInt8]?
+        while let (type, value) = body.attribute() {
+            switch type {
+            case 1: address = value.address(family: family)
+            case 2: link = value.all(atMost: 32)
+            default: break
+            }
+        }
+        guard let address else { return nil }
+        // NUD_REACHABLE, STALE, DELAY, PROBE and PERMANENT: the kernel knows where to send.
+        let isKnown = !isGone && state & 0x9e != 0 && link.map { $0.contains { $0 != 0 } } ?? false
+        return .neighbour(interface: interface, address, link: isKnown ? link : nil)
+    }
 }
 
 /// Reads netlink's fields, which stand in the machine's byte order, without ever leaving its bytes.
@@ -117,6 +142,12 @@ package enum RouteMessage: Equatable {
         guard let length = native16(), let type = native16(), let value = part(Int(length) - 4) else { return nil }
         align()
         return (type, value)
+    }
+
+    /// What is left, where that is not more than `limit` bytes.
+    func all(atMost limit: Int) -> [UInt8]? {
+        guard (1...limit).contains(left) else { return nil }
+        return unsafe Array(bytes[offset...])
     }
 
     func address(family: UInt8) -> SocketAddress.Address? {

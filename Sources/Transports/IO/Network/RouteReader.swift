@@ -2,7 +2,7 @@ internal import CLinux
 internal import Glibc
 internal import TransportKit
 
-/// Lists addresses and routes over a routing socket, and again after each announcement.
+/// Lists addresses, routes and neighbours over a routing socket, and again after each announcement.
 ///
 /// Sendable is sound: all but `first` is touched on the loop alone.
 final class RouteReader: DescriptorHandler, @unchecked Sendable {
@@ -16,6 +16,7 @@ final class RouteReader: DescriptorHandler, @unchecked Sendable {
         case idle
         case addresses(sequence: UInt32)
         case routes(sequence: UInt32)
+        case neighbours(sequence: UInt32)
     }
 
     private let descriptor: Int32
@@ -75,16 +76,24 @@ final class RouteReader: DescriptorHandler, @unchecked Sendable {
     private func take(_ numbered: RouteMessage.Numbered) {
         switch listing {
         case .addresses(let current) where numbered.sequence == current,
-            .routes(let current) where numbered.sequence == current:
+            .routes(let current) where numbered.sequence == current,
+            .neighbours(let current) where numbered.sequence == current:
             advance(numbered.message)
-        case .idle, .addresses, .routes:
-            listAgain()
+        case .idle, .addresses, .routes, .neighbours:
+            if matters(numbered.message) { listAgain() }
         }
+    }
+
+    /// Neighbours come and go all the time; what counts is that a router becomes known.
+    private func matters(_ message: RouteMessage) -> Bool {
+        guard case .neighbour(_, let address, let link) = message else { return true }
+        guard let link = link.map(NetworkState.text) else { return false }
+        return state.defaultRoutes.contains { $0.gateway == address && $0.gatewayLink != link }
     }
 
     private func advance(_ message: RouteMessage) {
         switch (message, listing) {
-        case (.address, _), (.defaultRoute, _):
+        case (.address, _), (.defaultRoute, _), (.neighbour, _):
             listed.append(message)
         case (.other, _), (.done, .idle), (.failed, .idle):
             break
@@ -93,8 +102,12 @@ final class RouteReader: DescriptorHandler, @unchecked Sendable {
             listing = .routes(sequence: sequence)
             ask(1)
         case (.done, .routes):
+            sequence += 1
+            listing = .neighbours(sequence: sequence)
+            ask(2)
+        case (.done, .neighbours):
             finish()
-        case (.failed, .addresses), (.failed, .routes):
+        case (.failed, .addresses), (.failed, .routes), (.failed, .neighbours):
             listing = .idle
             listAgain()
         }

@@ -1,0 +1,24 @@
+internal import TransportKit
+internal import TransportTLS
+
+/// What a host remembers, and under which key: in its state directory, or for as long as it runs.
+struct Keeping: Sendable {
+    /// What networks are remembered by.
+    let memory: any PathMemory
+    /// The same where it is kept in a file.
+    let file: FilePathMemory?
+    /// What networks are named with.
+    let hash: KeyedHash
+
+    init(_ directory: StateDirectory?, time: any TimeSource, log: Log) {
+        guard let directory else {
+            memory = InProcessPathMemory()
+            file = nil
+            hash = NetworkKey.temporary()
+            return
+        }
+        hash = NetworkKey.load(from: directory, log: log)
+        let kept = FilePathMemory(directory, time: time, log: log)
+        (memory, file) = (kept, kept)
+    }
+}

@@ -1,0 +1,105 @@
+internal import Synchronization
+internal import TransportIO
+internal import TransportKit
+internal import TransportTLS
+
+/// Which network the machine is on, as a key that says nothing about it (R57, R58), and when carriers are to be woken.
+final class NetworkIdentity: Sendable {
+    private struct State {
+        var attachment = NetworkAttachment()
+        var keys: [String: String] = [:]
+    }
+
+    private let loop: EventLoop
+    private let watch: NetworkWatch?
+    private let hash: KeyedHash
+    private let memory: FilePathMemory?
+    private let log: Log
+    private let state = Mutex(State())
+
+    private init(_ watch: NetworkWatch?, loop: EventLoop, hash: KeyedHash, memory: FilePathMemory?, log: Log) {
+        self.watch = watch
+        self.loop = loop
+        self.hash = hash
+        self.memory = memory
+        self.log = log
+    }
+
+    /// Starts to watch the machine's routes. Where that cannot be done, no network has a key and nothing is remembered.
+    static func watch(
+        loop: EventLoop, hash: KeyedHash = NetworkKey.temporary(), memory: FilePathMemory? = nil, log: Log
+    ) async -> NetworkIdentity {
+        let log = log.named("host")
+        var watch: NetworkWatch?
+        do {
+            watch = try await NetworkWatch.start(loop: loop)
+        } catch {
+            log.info("networks are not told apart, and what wins is not remembered: \(error)")
+        }
+        return NetworkIdentity(watch, loop: loop, hash: hash, memory: memory, log: log)
+    }
+
+    /// The key of the current network; nil while there is none that can be told apart.
+    var key: String? {
+        guard let watch else { return nil }
+        let name = watch.current.name
+        let (key, recognition) = state.withLock { state in
+            let recognition = state.attachment.see(name).flatMap { found in
+                hash.name(found.vague).flatMap { vague in hash.name(found.full).map { (vague, $0) } }
+            }
+            guard let name = state.attachment.name else { return (String?.none, recognition) }
+            if let key = state.keys[name] { return (key, recognition) }
+            let key = hash.name(name)
+            state.keys = key.map { [name: $0] } ?? [:]
+            return (key, recognition)
+        }
+        if let (vague, full) = recognition { memory?.tellApart(vague, as: full) }
+        return key
+    }
+
+    /// Calls `wake` on every edge on which carriers should look around, until the task is cancelled (R60).
+    ///
+    /// - Parameter live: the addresses of this machine that sessions stand on.
+    func watch(
+        live: @escaping @Sendable () -> Set<SocketAddress.Address>, wake: @escaping @Sendable () async -> Void
+    ) async {
+        await withDiscardingTaskGroup { group in
+            group.addTask { [self] in await watchNetwork(live: live, wake: wake) }
+            group.addTask { [self] in await watchClocks(wake: wake) }
+        }
+    }
+
+    private func watchNetwork(
+        live: @escaping @Sendable () -> Set<SocketAddress.Address>, wake: @escaping @Sendable () async -> Void
+    ) async {
+        guard let watch else { return }
+        var rule = WakeRule(watch.current)
+        var wasOnline = watch.current.isOnline
+        await withDiscardingTaskGroup { group in
+            for await state in watch.changes {
+                // Names the network, also where nobody dials.
+                _ = key
+                if wasOnline, !state.isOnline { log.info("the network is gone") }
+                wasOnline = state.isOnline
+                guard let reason = rule.see(state, live: live()) else { continue }
+                log.info("\(reason)")
+                // What a wake waits for must not hide the next edge.
+                group.addTask { await wake() }
+            }
+        }
+    }
+
+    private func watchClocks(wake: @Sendable () async -> Void) async {
+        var gap = ClockGap(boot: loop.now(), awake: loop.timeAwake())
+        while (try? await loop.sleep(until: gap.planned)) != nil {
+            guard let reason = gap.see(boot: loop.now(), awake: loop.timeAwake()) else { continue }
+            log.info("\(reason)")
+            await wake()
+        }
+    }
+
+    /// Stops watching.
+    func stop() {
+        watch?.stop()
+    }
+}

@@ -1,0 +1,317 @@
+import Foundation
+import Glibc
+import Testing
+import TransportHost
+import TransportKit
+import TransportTLS
+
+/// The memory on disk: R54, R56, R58, B48.
+struct FilePathMemoryTests {
+    static let start = WallTime(seconds: 1_800_000_000)
+    static let path = PathKey(network: "0123abcd", destination: "door.test:443")
+
+    func memory(_ folder: String, _ time: ManualTime = ManualTime(), _ log: RecordingLog = RecordingLog())
+        -> FilePathMemory
+    {
+        FilePathMemory(StateDirectory(path: folder), time: time, log: Log(sink: log), delay: .seconds(3600))
+    }
+
+    /// Demotes QUIC on a path, as an early death does.
+    func demote(_ memory: FilePathMemory, _ path: PathKey = Self.path, at now: WallTime = Self.start) {
+        memory.change(path, at: now) { history in
+            history.won(.webSocket, at: now)
+            history.measured(roundTrip: .milliseconds(40))
+            history.carried(.webSocket, at: now)
+            history.apply(.demote(lifetime: .seconds(86_400), kind: .carrying, reason: "it broke"), to: .quic, at: now)
+            history.apply(
+                .strike(.init(time: now, kind: .opening, reason: "silence")), to: .webSocket, at: now)
+        }
+    }
+
+    func file(_ folder: String) -> String { "\(folder)/\(FilePathMemory.fileName)" }
+
+    // R54
+    @Test func `What was found out survives a restart, to the last field`() async throws {
+        try await withTemporaryFolder { (folder: String) async throws in
+            let first = memory("\(folder)/a/b")
+            demote(first)
+            let known = first.history(of: Self.path, at: Self.start)
+            await first.flush()
+            let second = memory("\(folder)/a/b")
+            #expect(second.history(of: Self.path, at: Self.start) == known)
+            #expect(known.transports[.quic]?.demotion?.reason == "it broke")
+            // R48, R59: it ends after its day, to the second, also where the host did not run in between.
+            let end = Self.start + .seconds(86_400)
+            #expect(second.history(of: Self.path, at: end + .seconds(-1))[.quic].demotion != nil)
+            #expect(memory("\(folder)/a/b", ManualTime(wall: end)).all(at: end).isEmpty)
+            var status = stat()
+            #expect(stat(file("\(folder)/a/b"), &status) == 0)
+            #expect(status.st_mode & 0o777 == 0o600)
+            #expect(stat("\(folder)/a", &status) == 0)
+            #expect(status.st_mode & 0o777 == 0o700)
+        }
+    }
+
+    @Test func `Changes are gathered, written in one step and leave no other file`() async throws {
+        try await withTemporaryFolder { (folder: String) async throws in
+            let kept = FilePathMemory(
+                StateDirectory(path: folder), time: ManualTime(), log: Log(), delay: .milliseconds(20))
+            for index in 0..<1000 {
+                kept.change(Self.path, at: Self.start) { $0.measured(roundTrip: .milliseconds(index)) }
+            }
+            await kept.flush()
+            #expect(
+                try FileManager.default.contentsOfDirectory(atPath: folder).sorted() == ["paths.json", "paths.lock"])
+            let written = try Data(contentsOf: URL(fileURLWithPath: file(folder)))
+            await kept.flush()
+            #expect(try Data(contentsOf: URL(fileURLWithPath: file(folder))) == written)
+        }
+    }
+
+    @Test(arguments: [
+        "", "{", "null", "[]", "{\"version\":1}", "{\"version\":\"1\"}", "{\"version\":1,\"paths\":7,\"aliases\":{}}",
+        "{\"version\":0,\"paths\":[],\"aliases\":{}}", String(repeating: "[", count: 100_000),
+        String(repeating: "\0", count: 4096),
+    ])
+    func `A file that is none is replaced at the next change, and said once`(text: String) async throws {
+        try await withTemporaryFolder { (folder: String) async throws in
+            try write(text, to: file(folder))
+            let log = RecordingLog()
+            let kept = memory(folder, ManualTime(), log)
+            #expect(kept.all(at: Self.start).isEmpty)
+            demote(kept)
+            await kept.flush()
+            #expect(log.lines.count == 1)
+            #expect(log.lines.first?.message.contains("begun anew") == true)
+            #expect(memory(folder).history(of: Self.path, at: Self.start)[.quic].demotion != nil)
+        }
+    }
+
+    @Test func `A file cut off anywhere is survived`() async throws {
+        try await withTemporaryFolder { (folder: String) async throws in
+            let kept = memory(folder)
+            demote(kept)
+            await kept.flush()
+            let whole = try Data(contentsOf: URL(fileURLWithPath: file(folder)))
+            for count in stride(from: 0, to: whole.count, by: 7) {
+                try whole.prefix(count).write(to: URL(fileURLWithPath: file(folder)))
+                _ = memory(folder).all(at: Self.start)
+            }
+        }
+    }
+
+    @Test func `Numbers that no host writes harm nothing`() async throws {
+        try await withTemporaryFolder { (folder: String) async throws in
+            let extremes = ["\(Int64.min)", "-1", "0", "\(Int64.max)"]
+            for since in extremes {
+                for until in extremes {
+                    try write(
+                        """
+                        {"version":1,"aliases":{},"paths":[{"network":"n","destination":"d","changed":\(since),
+                        "winner":{"transport":"quic","since":\(since),"until":\(until)},"roundTripMicroseconds":\(until),
+                        "transports":{"quic":{"demotion":{"since":\(since),"until":\(until),"kind":"carrying","reason":"r"},
+                        "demotionsInARow":\(until),"lastFailure":\(since),"lastProbe":\(until),
+                        "strikes":[{"time":\(since),"kind":"opening","reason":"r"},{"time":1,"kind":"?","reason":"r"}]}}}]}
+                        """, to: file(folder))
+                    let kept = memory(folder)
+                    let known = kept.history(of: PathKey(network: "n", destination: "d"), at: Self.start)
+                    // R54: nothing lasts longer from now than its own lifetime.
+                    let day = Self.start + .seconds(86_400)
+                    #expect(known[.quic].demotion.map { $0.until <= day } ?? true)
+                    #expect(known.winner.map { $0.until <= day } ?? true)
+                    _ = EvidenceDemotionPolicy().judge(
+                        .ended(.init(transport: .quic, close: .pathLost(.init(.idle, "x")), sinceFirstMessage: nil)),
+                        history: known, at: Self.start, fraction: 0.5)
+                    kept.change(PathKey(network: "n", destination: "e"), at: Self.start) {
+                        $0.won(.quic, at: Self.start)
+                    }
+                    await kept.flush()
+                }
+            }
+        }
+    }
+
+    @Test func `A file of a newer version is left alone, to the byte`() async throws {
+        try await withTemporaryFolder { (folder: String) async throws in
+            let text = "{\"version\":2,\"paths\":\"otherwise\"}"
+            try write(text, to: file(folder))
+            let log = RecordingLog()
+            let kept = memory(folder, ManualTime(), log)
+            demote(kept)
+            await kept.flush()
+            #expect(kept.history(of: Self.path, at: Self.start)[.quic].demotion != nil)
+            #expect(try String(contentsOfFile: file(folder), encoding: .utf8) == text)
+            #expect(log.lines.map(\.level) == [.warning])
+        }
+    }
+
+    @Test func `A newer program that comes while this one runs is left alone too`() async throws {
+        try await withTemporaryFolder { (folder: String) async throws in
+            let kept = memory(folder)
+            demote(kept)
+            await kept.flush()
+            let text = "{\"version\":3}"
+            try write(text, to: file(folder))
+            demote(kept)
+            await kept.flush()
+            #expect(try String(contentsOfFile: file(folder), encoding: .utf8) == text)
+        }
+    }
+
+    @Test func `A place that takes nothing is said once, and again when it does`() async throws {
+        try await withTemporaryFolder { (folder: String) async throws in
+            let log = RecordingLog()
+            // A file stands where the folder should be: root, who may write everywhere, cannot write there either.
+            try write("", to: "\(folder)/state")
+            let kept = memory("\(folder)/state", ManualTime(), log)
+            for _ in 0..<3 {
+                demote(kept)
+                await kept.flush()
+            }
+            #expect(log.lines.map(\.level) == [.warning])
+            #expect(kept.history(of: Self.path, at: Self.start)[.quic].demotion != nil)
+            unlink("\(folder)/state")
+            demote(kept)
+            await kept.flush()
+            #expect(log.lines.map(\.level) == [.warning, .info])
+            #expect(memory("\(folder)/state").history(of: Self.path, at: Self.start)[.quic].demotion != nil)
+        }
+    }
+
+    @Test func `10,000 networks are cut to the 64 that changed last`() async throws {
+        try await withTemporaryFolder { (folder: String) async throws in
+            let paths = (0..<10_000).map { index in
+                """
+                {"network":"n\(index)","destination":"d","changed":\(Self.start.seconds - 10_000 + Int64(index)),
+                "winner":{"transport":"quic","since":1799999000,"until":1800080000},"transports":{}}
+                """
+            }
+            try write(
+                "{\"version\":1,\"aliases\":{},\"paths\":[\(paths.joined(separator: ","))]}", to: file(folder))
+            let kept = memory(folder)
+            #expect(kept.all(at: Self.start).count == 64)
+            #expect(kept.all(at: Self.start).keys.contains(PathKey(network: "n9999", destination: "d")))
+            demote(kept)
+            await kept.flush()
+            let size = try FileManager.default.attributesOfItem(atPath: file(folder))[.size] as? Int
+            #expect((size ?? .max) < 64 * 1024)
+        }
+    }
+
+    // R54
+    @Test func `A clock that stood in the future keeps nothing for years`() async throws {
+        try await withTemporaryFolder { (folder: String) async throws in
+            let future = Self.start + .seconds(10 * 365 * 86_400)
+            let ahead = memory(folder, ManualTime(wall: future))
+            demote(ahead, at: future)
+            await ahead.flush()
+            let time = ManualTime(wall: Self.start)
+            let corrected = memory(folder, time)
+            let demotion = corrected.history(of: Self.path, at: Self.start)[.quic].demotion
+            #expect(demotion?.until == Self.start + .seconds(86_400))
+            corrected.change(PathKey(network: "n", destination: "d"), at: Self.start) { $0.won(.quic, at: Self.start) }
+            await corrected.flush()
+            let later = Self.start + .seconds(86_400)
+            #expect(memory(folder, ManualTime(wall: later)).all(at: later).isEmpty)
+        }
+    }
+
+    @Test func `Two hosts that share a directory keep what both have found out`() async throws {
+        try await withTemporaryFolder { (folder: String) async throws in
+            let time = ManualTime()
+            let hosts = [memory(folder, time), memory(folder, time)]
+            await withDiscardingTaskGroup { group in
+                for (index, host) in hosts.enumerated() {
+                    group.addTask {
+                        for round in 0..<40 {
+                            demote(host, PathKey(network: "n\(index)", destination: "d\(round)"))
+                            await host.flush()
+                        }
+                    }
+                }
+            }
+            let known = memory(folder).all(at: Self.start)
+            #expect(known.count == 80)
+            // The later word on one path wins, whoever writes it.
+            demote(hosts[0])
+            time.advance(by: .seconds(5))
+            demote(hosts[1], at: Self.start + .seconds(5))
+            await hosts[1].flush()
+            hosts[0].change(PathKey(network: "x", destination: "y"), at: Self.start) { $0.won(.quic, at: Self.start) }
+            await hosts[0].flush()
+            let now = Self.start + .seconds(5)
+            #expect(
+                memory(folder, ManualTime(wall: now)).history(of: Self.path, at: now)[.quic].demotion?.since == now)
+        }
+    }
+
+    // R57
+    @Test func `A network that is told apart takes over what was found out under its vague name`() async throws {
+        try await withTemporaryFolder { (folder: String) async throws in
+            let kept = memory(folder)
+            let (vague, full) = ("vague", "full")
+            func path(_ network: String) -> PathKey { PathKey(network: network, destination: "d") }
+            demote(kept, path(vague))
+            kept.tellApart(vague, as: full)
+            #expect(kept.history(of: path(full), at: Self.start)[.quic].demotion != nil)
+            #expect(kept.all(at: Self.start).keys.map(\.network) == [full])
+            // Whoever dialled under the vague name means the network.
+            kept.change(path(vague), at: Self.start) { $0.apply(.clear, to: .quic, at: Self.start) }
+            #expect(kept.history(of: path(full), at: Self.start)[.quic].demotion == nil)
+            #expect(kept.name(of: vague) == full)
+            await kept.flush()
+            // After a boot the router is not known yet: the network that last had this name is the best guess.
+            let next = memory(folder)
+            #expect(next.history(of: path(vague), at: Self.start).winner?.transport == .webSocket)
+            next.tellApart(vague, as: "elsewhere")
+            #expect(next.history(of: path(vague), at: Self.start).isEmpty)
+            #expect(next.history(of: path(full), at: Self.start).winner?.transport == .webSocket)
+        }
+    }
+
+    // R58
+    @Test func `The key is drawn once per installation, readable by nobody else`() async throws {
+        try await withTemporaryFolder { (folder: String) async throws in
+            let directory = StateDirectory(path: "\(folder)/state")
+            let name = NetworkKey.load(from: directory, log: Log()).name("eth0/192.0.2.1")
+            #expect(NetworkKey.load(from: directory, log: Log()).name("eth0/192.0.2.1") == name)
+            #expect(
+                NetworkKey.load(from: StateDirectory(path: "\(folder)/other"), log: Log()).name("eth0/192.0.2.1")
+                    != name)
+            let file = "\(folder)/state/network.key"
+            var status = stat()
+            #expect(stat(file, &status) == 0)
+            #expect(status.st_mode & 0o777 == 0o600)
+            #expect(try FileManager.default.contentsOfDirectory(atPath: directory.path) == ["network.key"])
+            // One that is cut off is drawn anew, and stays then.
+            truncate(file, 5)
+            let renewed = NetworkKey.load(from: directory, log: Log()).name("eth0/192.0.2.1")
+            #expect(renewed != name)
+            #expect(NetworkKey.load(from: directory, log: Log()).name("eth0/192.0.2.1") == renewed)
+        }
+    }
+
+    // R58
+    @Test func `No file tells where the machine has been`() async throws {
+        try await withTemporaryFolder { (folder: String) async throws in
+            let directory = StateDirectory(path: folder)
+            let name = try #require(NetworkKey.load(from: directory, log: Log()).name("wlan0/192.168.77.1/02:00:5e"))
+            let kept = memory(folder)
+            demote(kept, PathKey(network: name, destination: "d"))
+            await kept.flush()
+            let text = try String(contentsOfFile: file(folder), encoding: .utf8)
+            #expect(text.contains(name))
+            #expect(!text.contains("wlan0"))
+            #expect(!text.contains("192.168.77.1"))
+        }
+    }
+
+    @Test func `The state directory is where the system says`() {
+        func path(_ variables: [String: String]) -> String? { StateDirectory.usual { variables[$0] }?.path }
+        #expect(path(["STATE_DIRECTORY": "/var/lib/tk:/var/lib/b", "HOME": "/root"]) == "/var/lib/tk")
+        #expect(path(["XDG_STATE_HOME": "/s", "HOME": "/root"]) == "/s/transportkit")
+        #expect(path(["XDG_STATE_HOME": "s", "HOME": "/root"]) == "/root/.local/state/transportkit")
+        #expect(path(["HOME": ""]) == nil)
+        #expect(path([:]) == nil)
+    }
+}
