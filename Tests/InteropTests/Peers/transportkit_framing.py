@@ -1,6 +1,6 @@
 """TransportKit's framing on QUIC streams, a second time.
 
-Written from the requirements alone (R5 to R7, R120) and not from the Swift sources, so that the two can be held against
+Written from the description of the wire and not from the Swift sources, so that the two can be held against
 each other. No I/O: bytes in, items out.
 """
 
