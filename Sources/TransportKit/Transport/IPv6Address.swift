@@ -1,38 +1,3 @@
-/// An IPv4 address.
-public struct IPv4Address: Sendable, Hashable {
-    /// The address in host byte order: 127.0.0.1 is `0x7f000001`.
-    public let value: UInt32
-
-    /// Makes an address from its number in host byte order.
-    public init(value: UInt32) {
-        self.value = value
-    }
-
-    /// 127.0.0.1
-    public static let loopback = IPv4Address(value: 0x7f00_0001)
-    /// 0.0.0.0, every address of the machine.
-    public static let any = IPv4Address(value: 0)
-
-    /// Reads four decimal numbers with dots between them; no short or octal forms.
-    public init?(_ text: String) {
-        let parts = text.split(separator: ".", omittingEmptySubsequences: false)
-        guard parts.count == 4 else { return nil }
-        var value: UInt32 = 0
-        for part in parts {
-            guard (1...3).contains(part.utf8.count), part.utf8.allSatisfy({ (0x30...0x39).contains($0) }),
-                let number = UInt8(part), part.count == 1 || !part.hasPrefix("0")
-            else { return nil }
-            value = value << 8 | UInt32(number)
-        }
-        self.value = value
-    }
-}
-
-extension IPv4Address: CustomStringConvertible {
-    /// Four decimal numbers with dots between them.
-    public var description: String { "\(value >> 24).\(value >> 16 & 255).\(value >> 8 & 255).\(value & 255)" }
-}
-
 /// An IPv6 address without its scope.
 public struct IPv6Address: Sendable, Hashable {
     /// The upper 64 bits in host byte order.
@@ -124,51 +89,5 @@ extension IPv6Address: CustomStringConvertible {
             groups[range].map { String($0, radix: 16) }.joined(separator: ":")
         }
         return best.isEmpty ? text(0..<8) : text(0..<best.lowerBound) + "::" + text(best.upperBound..<8)
-    }
-}
-
-/// An address with a port: what a socket is bound or connected to.
-public struct SocketAddress: Sendable, Hashable {
-    /// The address alone.
-    public enum Address: Sendable, Hashable {
-        /// IPv4.
-        case ipv4(IPv4Address)
-        /// IPv6, with the number of the interface it is scoped to, or 0.
-        case ipv6(IPv6Address, scopeID: UInt32)
-    }
-
-    /// The address alone.
-    public var address: Address
-    /// The port; 0 lets the system choose.
-    public var port: UInt16
-
-    /// Makes an address with a port.
-    public init(_ address: Address, port: UInt16) {
-        self.address = address
-        self.port = port
-    }
-
-    /// 127.0.0.1 with a port.
-    public static func loopback(port: UInt16 = 0) -> SocketAddress {
-        SocketAddress(.ipv4(.loopback), port: port)
-    }
-
-    /// Whether it is an IPv6 address.
-    public var isIPv6: Bool {
-        switch address {
-        case .ipv4: false
-        case .ipv6: true
-        }
-    }
-}
-
-extension SocketAddress: CustomStringConvertible {
-    /// For example `192.0.2.1:443` or `[2001:db8::1]:443`.
-    public var description: String {
-        switch address {
-        case .ipv4(let address): "\(address):\(port)"
-        case .ipv6(let address, scopeID: 0): "[\(address)]:\(port)"
-        case .ipv6(let address, let scopeID): "[\(address)%\(scopeID)]:\(port)"
-        }
     }
 }

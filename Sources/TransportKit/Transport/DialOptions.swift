@@ -1,0 +1,20 @@
+/// What a dial may be told.
+public struct DialOptions: Sendable {
+    /// How the service proves who it is.
+    public var security = ClientSecurity()
+    /// The protocol that QUIC offers (R3).
+    public var applicationProtocol = WireNames.alpnPeer
+    /// The bounds of the socket.
+    public var limits = Limits()
+    /// How the path is kept alive and watched.
+    public var keepalive = Keepalive()
+    /// The first message, sent as early as the wire can, at the latest as the first message after opening.
+    public var firstFlight: Bytes?
+    /// The claim to take when the wire is open and before anything is said; without one the dial is alone.
+    public var claim: Claim?
+    /// Told what the dial does, as it does it; called on the transport's loop, so it must not block.
+    public var progress: (@Sendable (DialProgress) -> Void)?
+
+    /// Makes the default options.
+    public init() {}
+}

@@ -1,0 +1,15 @@
+/// A step of a dial, for logs and reports.
+public enum DialProgress: Sendable, Hashable {
+    /// The name has these addresses, in the order they will be tried.
+    case resolved([SocketAddress])
+    /// An attempt at an address began.
+    case attempt(SocketAddress)
+    /// An attempt at an address failed.
+    case attemptFailed(SocketAddress, TransportError)
+    /// The transport's own connection stands (TCP: connected); QUIC skips this step.
+    case connected(SocketAddress)
+    /// TLS is done.
+    case secured
+    /// The socket is open.
+    case opened
+}
