@@ -224,7 +224,10 @@ final class QUICConnection {
     var handshakeResult: Result<Bool, TransportError> {
         if let verdict {
             let words = "the connection ended during the handshake: \(verdict)"
-            return .failure(verdict.cause ?? TransportError(.refused, words, number: verdict.code.rawValue))
+            return .failure(
+                verdict.cause
+                    ?? TransportError(
+                        verdict.origin == .local ? .protocolViolation : .refused, words, number: verdict.code.rawValue))
         }
         return .success(isEstablished)
     }
