@@ -9,7 +9,7 @@ import TransportKit
         ([], 2, "usage: transportkit VERB"),
         (
             ["runn"], 2,
-            "transportkit: unknown verb 'runn'; did you mean 'run'? there are demo, run, check, pipe, forward, echo, --help and --version"
+            "transportkit: unknown verb 'runn'; did you mean 'run'? there are demo, run, check, status, explain, pipe, forward, echo, --help and --version"
         ),
         (["--versoin"], 2, "transportkit: unknown flag '--versoin'"),
         (["run"], 2, "transportkit: usage: transportkit run CONFIG"),
@@ -151,7 +151,7 @@ import TransportKit
             #expect(checked.errors == run.errors)
             #expect(
                 checked.errors.hasPrefix(
-                    "\(file):1:1: listener: unknown key; did you mean 'listeners'? allowed are log, grace, state, transports, "
+                    "\(file):1:1: listener: unknown key; did you mean 'listeners'? allowed are log, grace, state, control, transports, "
                 ))
             #expect(checked.errors.hasSuffix("4 errors; nothing was started\n"))
         }

@@ -141,10 +141,11 @@ public actor DirectCarrier: Carrier {
         let network = context.network()
         let key = network.map { PathKey(network: $0, destination: "\(url.endpoint.host):\(url.endpoint.port)") }
         let names = transports.map(\.name)
-        let plan = racePolicy.plan(names, record: ledger.record(of: key))
+        let record = ledger.record(of: key)
+        let plan = racePolicy.plan(names, record: record)
         let establishment = Establishment(
             id: nextID, race: Race(names, plan: plan, now: context.time.now()), plan: plan, key: key,
-            firstFlight: firstFlight)
+            began: context.time.wallNow(), record: record, firstFlight: firstFlight)
         establishments[nextID] = establishment
         step(establishment) { race, now in race.passed(now: now) }
         return establishment
@@ -306,8 +307,9 @@ public actor DirectCarrier: Carrier {
         var failure: Close?
         if case .failed(let close) = establishment.outcome { failure = close }
         let report = EstablishmentReport(
-            establishment.race, url: url, network: establishment.key?.network, plan: establishment.plannedStarts,
-            steps: establishment.allSteps, failure: failure)
+            establishment.race, url: url, network: establishment.key?.network, began: establishment.began,
+            record: establishment.record, plan: establishment.plannedStarts, steps: establishment.allSteps,
+            failure: failure)
         state.keep(report, id: establishment.id)
         guard establishment.outcome != nil, !establishment.isLogged else { return }
         establishment.isLogged = true

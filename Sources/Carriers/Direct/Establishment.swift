@@ -15,6 +15,9 @@ final class Establishment {
     let id: UInt64
     var race: Race
     let key: PathKey?
+    let began: WallTime
+    /// What the memory said when it began.
+    let record: PathRecord
     let firstFlight: Bytes?
     let plannedStarts: [TransportName: Duration]
     /// Given when there is an outcome.
@@ -29,10 +32,15 @@ final class Establishment {
     private var claims: [Int: Claim] = [:]
     private var steps: [TransportName: DialSteps] = [:]
 
-    init(id: UInt64, race: Race, plan: [Attempt], key: PathKey?, firstFlight: Bytes?) {
+    init(
+        id: UInt64, race: Race, plan: [Attempt], key: PathKey?, began: WallTime, record: PathRecord,
+        firstFlight: Bytes?
+    ) {
         self.id = id
         self.race = race
         self.key = key
+        self.began = began
+        self.record = record
         self.firstFlight = firstFlight
         plannedStarts = Dictionary(plan.map { ($0.transport, $0.delay) }) { first, _ in first }
     }

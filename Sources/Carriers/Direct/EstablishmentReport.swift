@@ -52,6 +52,10 @@ public struct EstablishmentReport: Sendable, Hashable {
     public var network: String?
     /// When it began.
     public var start: Instant
+    /// The same on the wall clock.
+    public var began: WallTime
+    /// What the memory said of the network when it began.
+    public var record: PathRecord
     /// The candidates in the order of the plan.
     public var candidates: [Candidate]
     /// Who carries the session; nil while nobody does.
@@ -80,11 +84,14 @@ extension EstablishmentReport.Outcome: CustomStringConvertible {
 extension EstablishmentReport {
     /// The report of a race.
     init(
-        _ race: Race, url: ServiceURL, network: String?, plan: [TransportName: Duration],
+        _ race: Race, url: ServiceURL, network: String?, began: WallTime, record: PathRecord,
+        plan: [TransportName: Duration],
         steps: [TransportName: [Step]], failure: Close?
     ) {
         self.url = url
         self.network = network
+        self.began = began
+        self.record = record
         self.failure = failure
         start = race.start
         winner = race.winner

@@ -35,6 +35,12 @@ final class PathLedger: Sendable {
         log = context.log
     }
 
+    var policyName: String { policy.name }
+
+    func standsBack(_ transport: TransportName, history: PathHistory, at now: WallTime) -> Bool {
+        policy.standsBack(transport, history: history, at: now)
+    }
+
     /// How long a session has to stand before ``lasted(_:on:)``.
     var soundness: Duration? { policy.soundness }
 

@@ -8,7 +8,10 @@ internal import TransportKit
 struct Main {
     /// Every verb, in the order of the help.
     static var verbs: [any Verb.Type] {
-        [DemoVerb.self, RunVerb.self, CheckVerb.self, PipeVerb.self, ForwardVerb.self, EchoVerb.self]
+        [
+            DemoVerb.self, RunVerb.self, CheckVerb.self, StatusVerb.self, ExplainVerb.self, PipeVerb.self,
+            ForwardVerb.self, EchoVerb.self,
+        ]
     }
 
     static func main() async {

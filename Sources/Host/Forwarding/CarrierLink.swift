@@ -25,6 +25,9 @@ final class CarrierLink: SessionSource {
         }
     }
 
+    /// What the link is doing.
+    var states: CarrierStates { link.states }
+
     var current: (any Socket)? { held.withLock { $0 } }
 
     func socket() async throws(Close) -> any Socket { try await link.socket() }

@@ -30,6 +30,8 @@ final class ListeningForward: Sendable {
     private let log: Log
     private let limiter: LogLimiter
     private let activity: Activity
+    /// What has become of its connections.
+    let tally = Tally()
 
     /// How long the other end may take to give room for a stream and to answer whether it has connected.
     private let opening: Timeouts
@@ -63,7 +65,9 @@ final class ListeningForward: Sendable {
             await withDiscardingTaskGroup { connections in
                 while let connection = try? await listener.accept() {
                     connections.addTask { [self] in
+                        tally.began()
                         await activity.during { await forward(connection) }
+                        tally.ended()
                     }
                 }
             }
@@ -155,6 +159,7 @@ final class ListeningForward: Sendable {
     }
 
     private func complain(_ what: String) {
+        tally.failed()
         limiter.run { (more: String) in
             log.warning("\(name): a connection was reset: \(what)\(more)")
         }

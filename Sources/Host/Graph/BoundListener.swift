@@ -15,6 +15,8 @@ final class BoundListener: Sendable {
     private let log: Log
     private let sessions = Mutex<[ObjectIdentifier: Session]>([:])
     private let activity: Activity
+    /// What has become of its sessions.
+    let tally = Tally()
 
     private struct Session {
         var socket: any Socket
@@ -115,7 +117,9 @@ final class BoundListener: Sendable {
         await withDiscardingTaskGroup { group in
             while let socket = try? await listener.accept() {
                 group.addTask { [self] in
+                    tally.began()
                     await activity.during { await serve(socket) }
+                    tally.ended()
                 }
             }
         }

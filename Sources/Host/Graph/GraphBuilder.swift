@@ -28,6 +28,7 @@ struct GraphBuilder {
         let grace = section.value("grace", default: .seconds(30)) { (node) throws(ConfigError) in try node.duration() }
         // The host has looked at it before; here it is checked.
         _ = section.value("state", default: "") { (node) throws(ConfigError) in try node.text("a folder, or none") }
+        _ = section.value("control", default: "") { (node) throws(ConfigError) in try node.text("a path, or none") }
         let transportNodes = entries(section.optional("transports"))
         let carrierNodes = entries(section.optional("carriers"))
         parts.take(transports: transportNodes, carriers: carrierNodes)

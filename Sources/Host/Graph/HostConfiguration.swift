@@ -4,11 +4,14 @@ internal import TransportKit
 public struct HostConfiguration: Sendable {
     /// The folder at which relative file names start.
     public let folder: String
+    /// The file it was read from; nil for a text.
+    let file: String?
     let root: ConfigNode
 
     /// Reads a file; file names in it start at its folder.
     public init(file path: String) throws(ConfigErrors) {
         root = try ConfigFile.read(path)
+        file = path
         let parts = path.split(separator: "/", omittingEmptySubsequences: false)
         let folder = parts.dropLast().joined(separator: "/")
         self.folder = parts.count > 1 ? (folder.isEmpty ? "/" : folder) : "."
@@ -23,6 +26,7 @@ public struct HostConfiguration: Sendable {
     public init(text: String, name: String = "config", folder: String = ".") throws(ConfigErrors) {
         root = try ConfigFile.parse(Array(text.utf8), file: name)
         self.folder = folder
+        file = nil
     }
 
     /// The level of the log, also where the rest of the file is not in order.

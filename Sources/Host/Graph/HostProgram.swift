@@ -47,6 +47,8 @@ public enum HostProgram {
                 configuration, loop: loop, log: log, network: network, memory: keeping.memory,
                 allowsAnyPort: allowsAnyPort, extending: extending)
             let runner = HostRunner(graph, loop: loop, log: log)
+            let control = try control(configuration, runner, network, keeping, log: log.named("host"))
+            defer { control?.stop() }
             let signals = StopSignals { runner.beginGracefulShutdown() }
             defer { withExtendedLifetime(signals) {} }
             try await withThrowingTaskGroup(of: Void.self) { group in
@@ -57,6 +59,27 @@ public enum HostProgram {
                 try await runner.run(whenBound: ready)
             }
             await keeping.file?.flush()
+        }
+    }
+
+    /// Opens the control socket. Where it has its usual place and cannot be there, the host runs without.
+    private static func control(
+        _ configuration: HostConfiguration, _ runner: HostRunner, _ network: NetworkIdentity, _ keeping: Keeping,
+        log: Log
+    ) throws(ControlError) -> ControlServer? {
+        guard let path = configuration.controlPath(StateDirectory.environment) else { return nil }
+        let desk = ControlDesk(
+            runner: runner, network: network, keeping: keeping,
+            config: configuration.file.map(ControlPath.wholePath) ?? "a text",
+            state: configuration.stateDirectory(StateDirectory.environment)?.path)
+        let isChosen = configuration.chosenControlPath != nil
+        do throws(ControlError) {
+            if !isChosen { try? configuration.stateDirectory(StateDirectory.environment)?.make() }
+            return try ControlServer(path) { desk.answer($0) }
+        } catch {
+            guard !isChosen, !error.isTaken else { throw error }
+            log.warning("`transportkit status` will not find this host: \(error)")
+            return nil
         }
     }
 

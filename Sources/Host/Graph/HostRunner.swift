@@ -1,4 +1,5 @@
 internal import DirectCarrier
+internal import Glibc
 internal import Synchronization
 public import TransportIO
 public import TransportKit
@@ -22,6 +23,7 @@ public final class HostRunner: Sendable {
     private let isStopping = Atomic(false)
     private let activity = Activity()
     private let links: [String: CarrierLink]
+    private let board: StatusBoard
 
     /// How long an optional forward whose port was taken waits before it tries again.
     private static let retryInterval = Duration.seconds(5)
@@ -33,6 +35,7 @@ public final class HostRunner: Sendable {
         self.graph = graph
         self.loop = loop
         self.log = log.named("host")
+        board = StatusBoard(time: loop)
         links = graph.forwards.reduce(into: [:]) { links, plan in
             guard links[plan.carrier] == nil, let carrier = graph.carriers[plan.carrier] else { return }
             links[plan.carrier] = CarrierLink(carrier, name: plan.carrier, loop: loop, log: log)
@@ -44,6 +47,64 @@ public final class HostRunner: Sendable {
     public func wake() async {
         for link in links.values { await link.wake() }
     }
+
+    /// What it says of itself.
+    ///
+    /// - Parameters:
+    ///   - config: what it runs.
+    ///   - state: its state directory.
+    ///   - network: the key under which its carriers know the network now.
+    ///   - memory: what networks are remembered by.
+    func status(config: String, state: String?, network: String?, memory: any PathMemory) -> StatusReport {
+        let now = loop.wallNow()
+        return StatusReport(
+            version: HostVersion.text, pid: getpid(), config: config, now: now.seconds,
+            uptimeSeconds: (loop.now() - board.started).components.seconds, state: state, network: network,
+            carriers: graph.carriers.sorted { $0.key < $1.key }.map { name, carrier in
+                let (latest, since) = board.state(of: name, carrier.states.latest)
+                var status = StatusReport.Carrier(name, latest, since: since, now: loop.now())
+                status.url = (carrier as? DirectCarrier).map { Words.printable("\($0.destination)") }
+                return status
+            },
+            paths: paths(memory.all(at: now), network: network, at: now), forwards: board.forwards,
+            listeners: board.listeners)
+    }
+
+    private func paths(
+        _ known: [PathKey: PathHistory], network: String?, at now: WallTime
+    ) -> [StatusReport.Path] {
+        let carriers = graph.carriers.values.compactMap { $0 as? DirectCarrier }
+        return known.map { key, history in
+            var path = StatusReport.Path(key, history, isCurrent: key.network == network)
+            let carrier = carriers.first {
+                "\($0.destination.endpoint.host):\($0.destination.endpoint.port)" == key.destination
+            }
+            for index in path.demotions.indices {
+                let transport = TransportName(rawValue: path.demotions[index].transport)
+                guard let carrier, !carrier.standsBack(transport, history: history, at: now) else { continue }
+                path.demotions[index].isSuspended = true
+            }
+            return path
+        }.sorted { left, right in
+            if left.isCurrent != right.isCurrent { return left.isCurrent }
+            return (left.network, left.destination) < (right.network, right.destination)
+        }
+    }
+
+    /// What happened while a carrier opened its last sessions; nil where there is no such carrier.
+    func explain(_ name: String) -> ExplainReport? {
+        guard let carrier = graph.carriers[name] else { return nil }
+        let (latest, _) = board.state(of: name, carrier.states.latest)
+        let direct = carrier as? DirectCarrier
+        return ExplainReport(
+            carrier: name, state: Words.printable("\(latest)"), now: loop.wallNow().seconds,
+            url: direct.map { Words.printable("\($0.destination)") }, race: direct?.policies.race,
+            demotion: direct?.policies.demotion,
+            establishments: direct?.reports.map { ExplainReport.Establishment($0) } ?? [])
+    }
+
+    /// The names of its carriers.
+    var carrierNames: [String] { graph.carriers.keys.sorted() }
 
     /// The addresses of this machine that the sessions of its carriers stand on.
     var liveAddresses: Set<SocketAddress.Address> {
@@ -75,6 +136,7 @@ public final class HostRunner: Sendable {
             throw error
         }
         announce(listeners, forwards)
+        board.bound(listeners, zip(graph.forwards, forwards).map { ($0, $1) })
         whenBound(
             Bound(
                 listeners: Dictionary(uniqueKeysWithValues: listeners.map { ($0.plan.name, $0.endpoint) }),
@@ -84,6 +146,10 @@ public final class HostRunner: Sendable {
         await withDiscardingTaskGroup { group in
             for listener in listeners { group.addTask { await listener.run() } }
             for link in links.values { group.addTask { await link.run() } }
+            for (name, carrier) in graph.carriers {
+                let states = links[name]?.states ?? carrier.states
+                group.addTask { [board] in await board.follow(name, states) }
+            }
             let late = RunningForwards(forwards.compactMap(\.self))
             for forward in late.all { group.addTask { await forward.run() } }
             for (plan, forward) in zip(graph.forwards, forwards) where forward == nil {
@@ -159,6 +225,7 @@ public final class HostRunner: Sendable {
             }
             guard !isStopping.load(ordering: .acquiring) else { return }
             guard let forward = try? await bind(plan, link) else { continue }
+            board.bound(forward, plan)
             log.info("\(forward.name) → \(plan.to) is bound now")
             guard running.add(forward) else {
                 await forward.stopAccepting()

@@ -7,6 +7,9 @@ struct Keeping: Sendable {
     let memory: any PathMemory
     /// The same where it is kept in a file.
     let file: FilePathMemory?
+    /// The name under which a network is kept that dials know by this key.
+    func name(of network: String) -> String { file?.name(of: network) ?? network }
+
     /// What networks are named with.
     let hash: KeyedHash
 
