@@ -67,7 +67,8 @@ public struct QUICTransport: Transport {
             throw TransportError(.unsupported, "QUIC is always protected by TLS; use a wss:// URL and a certificate")
         }
         let credentials = try TLSServerCredentials(security)
-        let secret = ResetSecret(key: try KeyFile.read(security.identity.key))
+        let key = try TLSFile.read(security.identity.key, what: "the private key", isSecret: true)
+        let secret = ResetSecret(key: key)
         let addresses = try await Resolver.addresses(of: endpoint.host, port: endpoint.port)
         guard let address = addresses.first else {
             throw TransportError(.nameNotFound, "\(endpoint.host) has no address")

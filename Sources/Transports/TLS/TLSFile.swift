@@ -10,7 +10,7 @@ package enum TLSFile {
     ///
     /// - Parameter what: what it is to the user, for example "the private key".
     /// - Parameter isSecret: whether it is refused where everybody on the machine may read or change it (B23).
-    static func read(_ path: String, what: String, isSecret: Bool = false) throws(TransportError) -> Bytes {
+    package static func read(_ path: String, what: String, isSecret: Bool = false) throws(TransportError) -> Bytes {
         let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
         guard descriptor >= 0 else { throw failure(errno, "\(what) \(path) cannot be read") }
         defer { close(descriptor) }
