@@ -199,10 +199,7 @@ public final class HostRunner: Sendable {
 
     private func bind(_ plan: ForwardPlan, _ link: CarrierLink) async throws(TransportError) -> ListeningForward {
         do throws(TransportError) {
-            let addresses = try await Resolver.addresses(of: plan.listen.host, port: plan.listen.port)
-            guard let address = addresses.first else {
-                throw TransportError(.nameNotFound, "\(plan.listen.host) has no address")
-            }
+            let address = try await Resolver.address(of: plan.listen.host, port: plan.listen.port)
             let listener = try await TCPListener.bind(address, loop: loop, log: log)
             return ListeningForward(
                 name: "forward \(listener.localAddress)", listener: listener, to: plan.to, patience: plan.patience,

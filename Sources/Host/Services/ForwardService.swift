@@ -136,8 +136,7 @@ public final class ForwardService: GracefulService {
             return try await TCPConnection.connect(
                 to: address.host, port: address.port, loop: loop, timeout: connectTimeout)
         }
-        let addresses = try await Resolver.addresses(of: address.host, port: address.port)
-        guard let only = addresses.first else { throw TransportError(.nameNotFound, "\(address) has no address") }
+        let only = try await Resolver.address(of: address.host, port: address.port)
         let attempt = Task(executorPreference: loop) { [loop] () async -> Result<TCPConnection, TransportError> in
             do throws(TransportError) {
                 return .success(try await TCPConnection.connect(to: only, loop: loop))

@@ -69,10 +69,7 @@ public struct QUICTransport: Transport {
         let credentials = try TLSServerCredentials(security)
         let key = try TLSFile.read(security.identity.key, what: "the private key", isSecret: true)
         let secret = ResetSecret(key: key)
-        let addresses = try await Resolver.addresses(of: endpoint.host, port: endpoint.port)
-        guard let address = addresses.first else {
-            throw TransportError(.nameNotFound, "\(endpoint.host) has no address")
-        }
+        let address = try await Resolver.address(of: endpoint.host, port: endpoint.port)
         let made = await pool.run { pool -> Result<LoopBound<ListenerEndpoint>, TransportError> in
             do throws(TransportError) {
                 let listener = try ListenerEndpoint(

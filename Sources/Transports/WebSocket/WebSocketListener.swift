@@ -14,10 +14,7 @@ actor WebSocketListener: Listener {
     static func bind(
         _ transport: WebSocketTransport, endpoint: Endpoint, options: ListenOptions
     ) async throws(TransportError) -> WebSocketListener {
-        let addresses = try await Resolver.addresses(of: endpoint.host, port: endpoint.port)
-        guard let address = addresses.first else {
-            throw TransportError(.nameNotFound, "\(endpoint.host) has no address to listen at")
-        }
+        let address = try await Resolver.address(of: endpoint.host, port: endpoint.port)
         let core = try WebSocketListenerCore(transport, scheme: endpoint.scheme, options: options)
         let started = await withCheckedContinuation {
             (continuation: CheckedContinuation<Result<UInt16, TransportError>, _>) in

@@ -20,6 +20,12 @@ public enum Resolver {
         try await addresses(of: host, port: port, timeout: timeout, time: MachineTime(), lookup: systemLookup)
     }
 
+    /// Looks up the one address to bind or to connect to: the first that ``addresses(of:port:timeout:)`` finds.
+    public static func address(of host: Host, port: UInt16) async throws(TransportError) -> SocketAddress {
+        // A lookup that finds none has thrown.
+        try await addresses(of: host, port: port)[0]
+    }
+
     /// Looks a host up by means of `lookup`, in the time of `time`.
     package static func addresses(
         of host: Host, port: UInt16, timeout: Duration, time: any TimeSource, lookup: @escaping Lookup
