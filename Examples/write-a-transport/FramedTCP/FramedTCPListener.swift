@@ -5,15 +5,13 @@ internal import TransportKit
 final class FramedTCPListener: Listener {
     let endpoint: Endpoint
     private let listener: TCPListener
-    private let sockets: Inbox<any Socket>
+    private let sockets = Inbox<any Socket>()
     private let serving: Task<Void, Never>
 
     init(_ listener: TCPListener, endpoint: Endpoint, options: ListenOptions, readBytes: Int) {
         self.listener = listener
         self.endpoint = Endpoint(scheme: endpoint.scheme, host: endpoint.host, port: listener.localAddress.port)
-        let sockets = Inbox<any Socket>()
-        self.sockets = sockets
-        serving = Task(executorPreference: listener.loop) {
+        serving = Task(executorPreference: listener.loop) { [sockets] in
             await withDiscardingTaskGroup { group in
                 while let connection = try? await listener.accept() {
                     let wire = FramedTCPWire(connection: connection, limits: options.limits, readBytes: readBytes)
@@ -39,19 +37,16 @@ final class FramedTCPListener: Listener {
     /// Reads the target and hands out the socket, or closes it with the code that says why not.
     private static func greet(_ wire: FramedTCPWire, _ options: ListenOptions, _ sockets: Inbox<any Socket>) async {
         var parser = wire.makeParser()
-        guard let frame = await firstFrame(wire, &parser, within: options.limits.handshakeTimeout) else {
+        guard let text = await firstFrame(wire, &parser, within: options.limits.handshakeTimeout) else {
             // A dial that only learns whether it would work ends here, and so does one that takes too long.
             return await wire.connection.close()
         }
-        guard case .target(let target) = Frame(frame) else {
-            await wire.socket(target: .root).close(.badTarget, reason: "the target cannot be read")
-            return
-        }
-        let socket = wire.socket(target: target, parser: parser)
-        switch options.route(target) {
-        case .refuse(let code): await socket.close(code, reason: "no route answers \(target)")
-        case .accept:
-            if !sockets.put(socket) { await socket.close(.goingAway, reason: "the listener closed") }
+        let target = String(validating: text).flatMap { Target($0) }
+        let socket = wire.socket(target: target ?? .root, parser: parser)
+        switch target.map(options.route) {
+        case nil: await socket.close(.badTarget, reason: "the target cannot be read")
+        case .refuse(let code): await socket.close(code, reason: "no route answers \(socket.info.target)")
+        case .accept: if !sockets.put(socket) { await socket.close(.goingAway, reason: "the listener closed") }
         }
     }
 
@@ -62,15 +57,6 @@ final class FramedTCPListener: Listener {
         async let _: Void = {
             if (try? await wire.connection.loop.sleep(for: limit)) != nil { await wire.connection.reset() }
         }()
-        do {
-            while true {
-                if let frame = try parser.next() { return frame }
-                guard try await wire.feed(&parser) else { return nil }
-            }
-        } catch is LengthPrefixedMessages.TooLong {
-            return Bytes()
-        } catch {
-            return nil
-        }
+        return try? await wire.next(&parser)
     }
 }

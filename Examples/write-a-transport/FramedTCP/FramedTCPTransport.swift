@@ -7,9 +7,7 @@ public struct FramedTCPOptions: Decodable, Sendable {
     public var readBytes: Int?
 
     /// Makes the options in code.
-    public init(readBytes: Int? = nil) {
-        self.readBytes = readBytes
-    }
+    public init(readBytes: Int? = nil) { self.readBytes = readBytes }
 }
 
 /// TCP with length-prefixed frames: messages, no streams, no TLS.
@@ -18,8 +16,8 @@ public struct FramedTCPTransport: Transport {
     public let name: TransportName = "framed-tcp"
     /// Messages alone.
     public let capabilities: Capabilities = []
-    let loop: EventLoop
-    let readBytes: Int
+    private let loop: EventLoop
+    private let readBytes: Int
 
     /// Makes the transport; opens nothing.
     public init(loop: EventLoop, readBytes: Int = 65_536) {
@@ -30,9 +28,7 @@ public struct FramedTCPTransport: Transport {
     /// The factory for a registry: `try registry.register(transport: "framed-tcp", FramedTCPTransport.make)`.
     @Sendable public static func make(_ source: any OptionsSource, _ context: BuildContext) throws -> any Transport {
         let readBytes = try source.decode(FramedTCPOptions.self).readBytes ?? 65_536
-        guard (1...1 << 20).contains(readBytes) else {
-            throw source.invalid("readBytes", "1 to 1048576 are allowed")
-        }
+        guard (1...1 << 20).contains(readBytes) else { throw source.invalid("readBytes", "1 to 1048576 are allowed") }
         return FramedTCPTransport(loop: try context.eventLoop(), readBytes: readBytes)
     }
 
@@ -45,27 +41,21 @@ public struct FramedTCPTransport: Transport {
             await connection.close()
             throw TransportError(.superseded, "another dial had already won")
         }
-        var opening = [Frame.target(url.target)]
-        if let flight = options.firstFlight { opening.append(.message(flight)) }
         let wire = FramedTCPWire(connection: connection, limits: options.limits, readBytes: readBytes)
-        try await wire.write(opening)
-        return wire.socket(target: url.target)
+        try await wire.write(options.firstFlight.map { [.message($0)] } ?? [], after: url.target)
+        return wire.socket(target: url.target, parser: wire.makeParser())
     }
 
     /// Binds the first address of the host.
     public func listen(_ endpoint: Endpoint, options: ListenOptions) async throws(TransportError) -> any Listener {
         try refuseTLS(endpoint)
-        let addresses = try await Resolver.addresses(of: endpoint.host, port: endpoint.port)
-        guard let address = addresses.first else {
-            throw TransportError(.nameNotFound, "\(endpoint.host) has no address")
-        }
+        let address = try await Resolver.address(of: endpoint.host, port: endpoint.port)
         let listener = try await TCPListener.bind(address, loop: loop)
         return FramedTCPListener(listener, endpoint: endpoint, options: options, readBytes: readBytes)
     }
 
     private func refuseTLS(_ endpoint: Endpoint) throws(TransportError) {
-        guard endpoint.scheme == .ws else {
-            throw TransportError(.unsupported, "\(name) has no TLS; write ws:// instead of wss://")
-        }
+        guard endpoint.scheme == .wss else { return }
+        throw TransportError(.unsupported, "\(name) has no TLS; write ws:// instead of wss://")
     }
 }
