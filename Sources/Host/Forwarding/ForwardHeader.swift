@@ -22,7 +22,7 @@ package enum ForwardHeader {
     package static func answer(_ refusal: Refusal?) -> Bytes {
         var bytes = Bytes(capacity: 64)
         Varint.append(refusal?.code.rawValue ?? 0, to: &bytes)
-        let reason = Bytes(refusal?.wireReason ?? "")
+        let reason = Bytes(refusal?.reason.prefix(utf8Bytes: reasonLimit) ?? "")
         Varint.append(UInt64(reason.count), to: &bytes)
         bytes.append(contentsOf: reason)
         return bytes
@@ -41,16 +41,6 @@ package enum ForwardHeader {
         }
 
         package var description: String { reason.isEmpty ? "\(code)" : "\(code) (\(reason))" }
-
-        fileprivate var wireReason: String {
-            guard reason.utf8.count > ForwardHeader.reasonLimit else { return reason }
-            var length = 0
-            return String(
-                reason.prefix { character in
-                    length += character.utf8.count
-                    return length <= ForwardHeader.reasonLimit
-                })
-        }
     }
 
     /// The head breaks the rules.

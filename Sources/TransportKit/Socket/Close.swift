@@ -46,12 +46,17 @@ public struct Close: Error, Sendable, Hashable {
     public static let reasonLimit = 123
 
     /// `reason`, cut at a character boundary to what fits on the wire.
-    public var wireReason: String {
-        guard reason.utf8.count > Self.reasonLimit else { return reason }
+    public var wireReason: String { reason.prefix(utf8Bytes: Self.reasonLimit) }
+}
+
+extension String {
+    /// The text, cut at a character boundary to at most `limit` bytes of UTF-8.
+    package func prefix(utf8Bytes limit: Int) -> String {
+        guard utf8.count > limit else { return self }
         var length = 0
-        let kept = reason.prefix { character in
+        let kept = prefix { character in
             length += character.utf8.count
-            return length <= Self.reasonLimit
+            return length <= limit
         }
         return String(kept)
     }
