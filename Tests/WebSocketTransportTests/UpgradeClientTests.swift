@@ -100,7 +100,7 @@ import WebSocketTransport
             let error = #expect(throws: TransportError.self) { try Self.take(text) }
             #expect(error?.code == .upgradeRefused)
             #expect(error?.number == UInt64(status))
-            #expect(error?.message.contains("\(status): <p>[31mnope</p>xxx") == true)
+            #expect(error?.message.contains("\(status): <p>\u{fffd}[31mno\u{fffd}pe</p>xxx") == true)
             #expect((error?.message.count ?? 0) < 300)
         }
     }

@@ -1,5 +1,6 @@
 internal import FoundationEssentials
 internal import Glibc
+internal import TransportKit
 
 /// Asks a running host.
 package enum ControlClient {
@@ -28,7 +29,7 @@ package enum ControlClient {
         let line = try configFile.map { try ask(request, running: $0) } ?? askTheOne(request)
         let data = Data(line)
         if let failure = try? JSONDecoder().decode(ControlFailure.self, from: data) {
-            throw ControlError(Words.printable(failure.error, limit: 1000))
+            throw ControlError(failure.error.printable(limit: 1000))
         }
         guard let answer = try? JSONDecoder().decode(Answer.self, from: data) else {
             throw ControlError("the answer cannot be read: the transportkit that runs may be of another version")

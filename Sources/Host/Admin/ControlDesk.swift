@@ -26,7 +26,7 @@ struct ControlDesk: Sendable {
                 let hint = Words.nearest(to: name, among: runner.carrierNames).map { "did you mean '\($0)'? " } ?? ""
                 return ControlCoding.line(
                     ControlFailure(
-                        error: "there is no carrier '\(Words.printable(name))'; \(hint)there are "
+                        error: "there is no carrier '\(name.printable())'; \(hint)there are "
                             + Words.list(runner.carrierNames)))
             }
             for index in report.establishments.indices {

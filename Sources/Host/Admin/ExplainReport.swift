@@ -62,8 +62,8 @@ extension ExplainReport.Establishment {
         memory = ExplainReport.Memory(report.record)
         candidates = report.candidates.map { ExplainReport.Candidate($0) }
         winner = report.winner?.rawValue
-        failure = report.failure.map { Words.printable("\($0)", limit: 1000) }
-        why = Words.printable(report.why, limit: 1000)
+        failure = report.failure.map { "\($0)".printable(limit: 1000) }
+        why = report.why.printable(limit: 1000)
     }
 }
 
@@ -83,7 +83,7 @@ extension ExplainReport.Candidate {
         plannedStartMilliseconds = candidate.plannedStart.inMilliseconds
         startMilliseconds = candidate.start?.inMilliseconds
         endMilliseconds = candidate.end?.inMilliseconds
-        outcome = Words.printable("\(candidate.outcome)", limit: 1000)
+        outcome = "\(candidate.outcome)".printable(limit: 1000)
         if candidate.start == nil, candidate.outcome == .cancelled { outcome = "was not needed" }
         attempts = []
         var last = candidate.start
@@ -96,7 +96,7 @@ extension ExplainReport.Candidate {
                     ExplainReport.Attempt(address: "\(address)", startMilliseconds: step.time.inMilliseconds))
             case .attemptFailed(let address, let error):
                 if let index = attempts.lastIndex(where: { $0.address == "\(address)" }) {
-                    attempts[index].error = Words.printable("\(error)", limit: 400)
+                    attempts[index].error = "\(error)".printable(limit: 400)
                 }
                 continue
             case .connected(let address):

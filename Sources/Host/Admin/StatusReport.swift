@@ -76,7 +76,7 @@ package struct StatusReport: Codable, Sendable {
 
 extension StatusReport.Carrier {
     init(_ name: String, _ state: CarrierState, since: WallTime, now: Instant) {
-        self.init(name: name, state: "idle", text: Words.printable("\(state)"), since: since.seconds)
+        self.init(name: name, state: "idle", text: "\(state)".printable(), since: since.seconds)
         switch state {
         case .idle: break
         case .connecting: self.state = "connecting"
@@ -112,6 +112,6 @@ extension StatusReport.Demotion {
         self.transport = transport.rawValue
         since = demotion.since.seconds
         until = demotion.until.seconds
-        reason = Words.printable(demotion.reason, limit: 400)
+        reason = demotion.reason.printable(limit: 400)
     }
 }

@@ -34,7 +34,7 @@ struct Main {
             return ExitCode.usage
         } catch let close as Close where close.origin == .path {
             // Nobody closed anything, so the number tells a person nothing.
-            Console.complain("transportkit: \(Words.printable(close.reason, limit: 2000))")
+            Console.complain("transportkit: \(close.reason.printable(limit: 2000))")
             return ExitCode.failed
         } catch {
             Console.complain("transportkit: \(error)")

@@ -1,4 +1,5 @@
 internal import Synchronization
+internal import TransportKit
 
 /// Where something stands in a config file.
 public struct SourcePlace: Sendable, Hashable {
@@ -45,7 +46,7 @@ public struct ConfigError: Error, Sendable, Hashable {
 extension ConfigError: CustomStringConvertible {
     /// `file:line:column: path: what; what is allowed`. Control characters of the file do not get to the terminal.
     public var description: String {
-        Words.printable(path.isEmpty ? "\(place): \(message)" : "\(place): \(path): \(message)", limit: .max)
+        (path.isEmpty ? "\(place): \(message)" : "\(place): \(path): \(message)").printable(limit: .max)
     }
 }
 

@@ -39,14 +39,6 @@ package enum Words {
 }
 
 extension Words {
-    /// Text that somebody else wrote, fit for a log line: no control characters, and not more than `limit` characters.
-    package static func printable(_ text: String, limit: Int = 200) -> String {
-        let cut = text.unicodeScalars.prefix(limit)
-        return String(String.UnicodeScalarView(cut.map { $0.properties.generalCategory == .control ? "\u{fffd}" : $0 }))
-    }
-}
-
-extension Words {
     /// A duration in milliseconds with one decimal, such as `4.7 ms`.
     package static func milliseconds(_ duration: Duration) -> String {
         let tenths = Int((duration.inMilliseconds * 10).rounded())

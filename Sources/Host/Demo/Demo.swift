@@ -204,10 +204,10 @@ private struct DemoRun: Sendable {
             let answer = try await Deadline.run(.seconds(5), time: loop) { [loop] in
                 try await DemoWebServer.get(address, loop: loop)
             }
-            let words = Words.printable(answer.body.filter { !$0.isNewline })
+            let words = answer.body.filter { !$0.isNewline }.printable()
             timeline.note(
                 "forward",
-                "GET http://\(address)/ → \(Words.printable(answer.status)), \"\(words)\" after "
+                "GET http://\(address)/ → \(answer.status.printable()), \"\(words)\" after "
                     + Words.milliseconds(loop.now() - start))
             return answer.body == DemoWebServer.greeting
         } catch {

@@ -100,7 +100,7 @@ final class ListeningForward: Sendable {
         switch ending {
         case .clean: break
         case .broken(let refusal as ForwardHeader.Refusal):
-            complain("\(to) was refused by the other end: \(Words.printable("\(refusal)"))")
+            complain("\(to) was refused by the other end: \("\(refusal)".printable())")
         case .broken(is Timeouts.Passed):
             complain("\(to): the other end did not say whether it connected")
         case .broken(let error):

@@ -138,7 +138,7 @@ final class BoundListener: Sendable {
         await service.serve(socket, target: target)
         sessions.withLock { $0[key] = nil }
         let close = await socket.close(.normal, reason: "")
-        log.debug("\(peer) ended \(target): \(Words.printable("\(close)"))")
+        log.debug("\(peer) ended \(target): \("\(close)".printable())")
     }
 
     /// Frees the port; sessions go on.

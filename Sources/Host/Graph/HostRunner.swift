@@ -63,7 +63,7 @@ public final class HostRunner: Sendable {
             carriers: graph.carriers.sorted { $0.key < $1.key }.map { name, carrier in
                 let (latest, since) = board.state(of: name, carrier.states.latest)
                 var status = StatusReport.Carrier(name, latest, since: since, now: loop.now())
-                status.url = (carrier as? DirectCarrier).map { Words.printable("\($0.destination)") }
+                status.url = (carrier as? DirectCarrier).map { "\($0.destination)".printable() }
                 return status
             },
             paths: paths(memory.all(at: now), network: network, at: now), forwards: board.forwards,
@@ -97,8 +97,8 @@ public final class HostRunner: Sendable {
         let (latest, _) = board.state(of: name, carrier.states.latest)
         let direct = carrier as? DirectCarrier
         return ExplainReport(
-            carrier: name, state: Words.printable("\(latest)"), now: loop.wallNow().seconds,
-            url: direct.map { Words.printable("\($0.destination)") }, race: direct?.policies.race,
+            carrier: name, state: "\(latest)".printable(), now: loop.wallNow().seconds,
+            url: direct.map { "\($0.destination)".printable() }, race: direct?.policies.race,
             demotion: direct?.policies.demotion,
             establishments: direct?.reports.map { ExplainReport.Establishment($0) } ?? [])
     }

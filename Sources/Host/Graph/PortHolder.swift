@@ -31,7 +31,7 @@ enum PortHolder {
             for descriptor in names(in: descriptors) {
                 guard let target = linkTarget("\(descriptors)/\(descriptor)"), wanted.contains(target) else { continue }
                 let name = contents(of: "/proc/\(entry)/comm").map { String($0.prefix { $0 != "\n" }) }
-                return (id, Words.printable(name ?? "a process"))
+                return (id, (name ?? "a process").printable())
             }
         }
         return nil

@@ -143,13 +143,13 @@ extension StoredPaths {
         init(_ strike: TransportHistory.Strike) {
             time = strike.time.seconds
             kind = strike.kind.rawValue
-            reason = Words.printable(strike.reason, limit: 400)
+            reason = strike.reason.printable(limit: 400)
         }
 
         var value: TransportHistory.Strike? {
             TransportHistory.Strike.Kind(rawValue: kind).map { kind in
                 TransportHistory.Strike(
-                    time: WallTime(stored: time), kind: kind, reason: Words.printable(reason, limit: 400))
+                    time: WallTime(stored: time), kind: kind, reason: reason.printable(limit: 400))
             }
         }
     }
@@ -164,14 +164,14 @@ extension StoredPaths {
             since = demotion.since.seconds
             until = demotion.until.seconds
             kind = demotion.kind.rawValue
-            reason = Words.printable(demotion.reason, limit: 400)
+            reason = demotion.reason.printable(limit: 400)
         }
 
         var value: Demotion? {
             TransportHistory.Strike.Kind(rawValue: kind).map { kind in
                 Demotion(
                     since: WallTime(stored: since), until: WallTime(stored: until, atMostADayAfter: since), kind: kind,
-                    reason: Words.printable(reason, limit: 400))
+                    reason: reason.printable(limit: 400))
             }
         }
     }

@@ -92,7 +92,7 @@ package enum Pipe {
                 return false
             }
             guard let close = progress.close, close.code == .normal else {
-                let close = progress.close.map { Words.printable("\($0)") } ?? "no answer"
+                let close = progress.close.map { "\($0)".printable() } ?? "no answer"
                 log.error("the session ended with \(close): not all that was sent is known to have arrived")
                 return false
             }

@@ -9,7 +9,7 @@ extension TransportError {
         if (0x100...0x1ff).contains(code) {
             return TransportError(peerAlert: UInt8(code & 0xff), role: role, established: established)
         }
-        let words = reason.isEmpty ? "" : ", saying \"\(harmless(reason))\""
+        let words = reason.isEmpty ? "" : ", saying \"\(reason.printable())\""
         let name = transportErrorNames[code] ?? "error \(code)"
         if !established {
             return TransportError(
@@ -56,9 +56,4 @@ extension TransportError {
         0x0a: "PROTOCOL_VIOLATION", 0x0b: "INVALID_TOKEN", 0x0c: "APPLICATION_ERROR",
         0x0d: "CRYPTO_BUFFER_EXCEEDED", 0x0e: "KEY_UPDATE_ERROR", 0x0f: "AEAD_LIMIT_REACHED", 0x10: "NO_VIABLE_PATH",
     ]
-
-    /// A peer's words without what could move a cursor or a line.
-    private static func harmless(_ text: String) -> String {
-        String(text.unicodeScalars.prefix(123).map { $0.value < 0x20 || $0.value == 0x7f ? "?" : Character($0) })
-    }
 }

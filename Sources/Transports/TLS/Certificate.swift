@@ -109,7 +109,7 @@ internal import TransportKit
             guard kind >= 0 else { continue }
             switch gnutls_x509_subject_alt_name_t(UInt32(kind)) {
             case GNUTLS_SAN_DNSNAME:
-                names.append(TLSText.harmless(String(decoding: buffer.prefix(length), as: UTF8.self)))
+                names.append(String(decoding: buffer.prefix(length), as: UTF8.self).printable(limit: 120))
             case GNUTLS_SAN_IPADDRESS:
                 if let host = Host(addressBytes: buffer.prefix(length)) { names.append(host.bare) }
             default:
@@ -124,7 +124,7 @@ internal import TransportKit
         var buffer = [CChar](repeating: 0, count: 512)
         var length = buffer.count
         guard unsafe tk_gnutls_get_common_name(pointer, &buffer, &length) == GNUTLS_E_SUCCESS else { return nil }
-        return TLSText.harmless(String(decoding: buffer.prefix(length).map(UInt8.init(bitPattern:)), as: UTF8.self))
+        return String(decoding: buffer.prefix(length).map(UInt8.init(bitPattern:)), as: UTF8.self).printable(limit: 120)
     }
 
     /// Its subject, for example `CN=door.example`.
@@ -138,7 +138,7 @@ internal import TransportKit
         guard unsafe read(&datum) == GNUTLS_E_SUCCESS else { return "no name" }
         defer { unsafe tk_gnutls_free(datum.data) }
         let bytes = unsafe UnsafeRawBufferPointer(start: datum.data, count: Int(datum.size))
-        return TLSText.harmless(unsafe String(decoding: bytes, as: UTF8.self))
+        return unsafe String(decoding: bytes, as: UTF8.self).printable(limit: 120)
     }
 }
 

@@ -102,6 +102,6 @@ struct PeerRules {
         }
         defer { unsafe tk_gnutls_free(datum.data) }
         let bytes = unsafe UnsafeRawBufferPointer(start: datum.data, count: Int(datum.size))
-        return TLSText.harmless(unsafe String(decoding: bytes.filter { $0 != 0 }, as: UTF8.self))
+        return unsafe String(decoding: bytes.filter { $0 != 0 }, as: UTF8.self).printable(limit: 120)
     }
 }

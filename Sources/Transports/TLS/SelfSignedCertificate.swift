@@ -22,7 +22,8 @@ public enum SelfSignedCertificate {
         for name in names {
             guard let host = Host(name) else {
                 throw TransportError(
-                    .misuse, "\"\(TLSText.harmless(name))\" is neither a name nor an address to make a certificate for")
+                    .misuse,
+                    "\"\(name.printable(limit: 120))\" is neither a name nor an address to make a certificate for")
             }
             hosts.append(host)
         }

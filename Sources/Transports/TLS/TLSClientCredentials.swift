@@ -28,7 +28,7 @@ package final class TLSClientCredentials: Sendable {
         serverName = try security.serverName.map { (name: String) throws(TransportError) -> Host in
             guard let host = Host(name) else {
                 throw TransportError(
-                    .misuse, "the server name \"\(TLSText.harmless(name))\" is neither a name nor an address")
+                    .misuse, "the server name \"\(name.printable(limit: 120))\" is neither a name nor an address")
             }
             return host
         }

@@ -18,13 +18,6 @@ enum TLSText {
         WallTime(seconds: Int64(time(nil)))
     }
 
-    /// What a peer wrote, made fit for a log: one line, bounded, nothing a terminal would obey.
-    static func harmless(_ text: String) -> String {
-        let visible = text.unicodeScalars.filter { $0.value >= 0x20 && !(0x7f...0x9f).contains($0.value) }
-        let cut = visible.prefix(120)
-        return String(String.UnicodeScalarView(cut)) + (cut.count < visible.count ? "…" : "")
-    }
-
     /// `a`, `a and b`, or `a, b and 3 more`.
     static func list(_ names: [String]) -> String {
         guard names.count > 1, let last = names.last else { return names.first ?? "nobody" }

@@ -143,20 +143,8 @@ package struct UpgradeClient {
 
     private func refusal(_ status: Int, _ retryAfter: String?, _ body: Bytes) -> TransportError {
         var message = "the service answered the upgrade with \(status)"
-        if let retryAfter { message += " and Retry-After \(Self.printable(Bytes(retryAfter), limit: 30))" }
-        let text = Self.printable(body, limit: 200)
+        if let retryAfter { message += " and Retry-After \(retryAfter.printable(limit: 30))" }
+        let text = unsafe body.withUnsafeBytes { unsafe String(decoding: $0, as: UTF8.self) }.printable()
         return TransportError(.upgradeRefused, text.isEmpty ? message : "\(message): \(text)", number: UInt64(status))
-    }
-
-    /// The first printable characters of what a stranger wrote.
-    private static func printable(_ bytes: Bytes, limit: Int) -> String {
-        let text = unsafe bytes.withUnsafeBytes { unsafe String(decoding: $0, as: UTF8.self) }.unicodeScalars.filter {
-            scalar in
-            switch scalar.properties.generalCategory {
-            case .control, .format, .surrogate, .privateUse, .unassigned, .lineSeparator, .paragraphSeparator: false
-            default: scalar != "\u{fffd}"
-            }
-        }
-        return String(String.UnicodeScalarView(text.prefix(limit)))
     }
 }
