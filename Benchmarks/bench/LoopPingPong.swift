@@ -82,6 +82,8 @@ enum LoopPingPong {
     // MARK: - Plain callbacks
 
     /// Answers each datagram from within the call that hands it over.
+    ///
+    /// Sendable is sound: `left` is touched on the socket's loop alone.
     private final class Callback: UDPSocketHandler, @unchecked Sendable {
         let socket: UDPSocket
         private var left: Int

@@ -62,7 +62,7 @@ public struct EstablishmentReport: Sendable, Hashable {
     public var winner: TransportName?
     /// How the establishment failed, if it did.
     public var failure: Close?
-    /// The decision in one sentence, for example "WebSocket opened first, after 262 ms; QUIC gave no answer".
+    /// The decision in one sentence, for example "WebSocket opened first after 262 ms; QUIC had not answered".
     public var why: String
 }
 

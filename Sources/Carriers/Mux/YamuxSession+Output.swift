@@ -65,6 +65,7 @@ extension YamuxSession {
     /// Puts one frame of data, and the end where it follows, into the output.
     private mutating func appendData(_ id: UInt32, upTo most: Int, to output: inout Bytes) {
         guard streams[id]?.canSend == true else { return }
+        // It is there, as the line above has seen; in place, since a copy of the queue would be one of all it holds.
         let hasEnded = Self.appendFrame(of: id, &streams[id]!, upTo: most, to: &output, queuedBytes: &queuedBytes)
         events.append(.writable(id))
         if hasEnded { settle(id) }

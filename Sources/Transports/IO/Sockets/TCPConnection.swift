@@ -4,7 +4,7 @@ public import TransportKit
 /// A TCP connection for tasks: what a forward, or a transport of your own, is written with.
 ///
 /// ```swift
-/// let connection = try await TCPConnection.connect(to: Host("localhost")!, port: 8080, loop: loop)
+/// let connection = try await TCPConnection.connect(to: .name("localhost"), port: 8080, loop: loop)
 /// try await connection.write(Bytes("hello"))
 /// try await connection.finish()
 /// while let bytes = try await connection.read(upTo: 65_536) { … }

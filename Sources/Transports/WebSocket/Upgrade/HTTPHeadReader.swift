@@ -13,13 +13,13 @@ package struct HTTPHeadReader {
     /// Whether not a byte has arrived.
     package var isUntouched: Bool { bytes.isEmpty }
 
+    /// Makes a reader that has seen nothing.
+    package init() {}
+
     /// Takes bytes that arrived.
     ///
     /// - Returns: the head, once it is whole, and the bytes that follow it.
     /// - Throws: what is wrong with it, as soon as that is there.
-    /// Makes a reader that has seen nothing.
-    package init() {}
-
     package mutating func take(_ more: UnsafeRawBufferPointer) throws(HTTPHead.Malformed) -> (
         head: HTTPHead, rest: Bytes
     )? {
