@@ -160,7 +160,9 @@ extension ClientHandshake: PipeOwner {
         case (.upgrading(let upgrade), .reading) where upgrade.isRefused: move(to: .failed(upgrade.ended()))
         // What the service said may still be on its way in.
         case (.upgrading, .writing): break
-        default: move(to: .failed(error))
+        case (.upgrading, _), (.connecting, _), (.connected, _), (.securing, _), (.secured, _), (.open, _),
+            (.failed, _):
+            move(to: .failed(error))
         }
     }
 }
