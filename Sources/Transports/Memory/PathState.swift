@@ -104,7 +104,7 @@ struct PathState: Sendable {
             for (_, event) in arrived { arrive(event, at: end, now) }
             if let silentSince, self[end].verdict == nil, now >= silentSince + self[end].idleTimeout {
                 let limit = self[end].idleTimeout
-                self.end(end, with: .pathLost(TransportError(.idle, "the path was silent for \(limit)")))
+                self.end(end, with: .pathLost(TransportError(.idle, "the path was silent for \(limit.inWords)")))
             }
         }
     }

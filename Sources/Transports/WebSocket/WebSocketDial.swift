@@ -47,7 +47,7 @@ actor WebSocketDial {
             return try result.get()
         } catch {
             guard error.code == .cancelled, wasTooSlow else { throw error }
-            throw TransportError(.timedOut, "\(url.endpoint) did not open a WebSocket within \(limit)")
+            throw TransportError(.timedOut, "\(url.endpoint) did not open a WebSocket within \(limit.inWords)")
         }
     }
 
