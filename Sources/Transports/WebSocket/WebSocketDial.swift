@@ -17,37 +17,13 @@ actor WebSocketDial {
     }
 
     /// Opens a socket, within the limit for handshakes.
-    func run() async throws(TransportError) -> any Socket {
-        let limit = options.limits.handshakeTimeout
-        let work = Task { () -> Result<any Socket, TransportError> in
-            do throws(TransportError) {
-                return .success(try await open())
-            } catch {
-                return .failure(error)
-            }
-        }
-        let loop = transport.loop
-        let watch = Task { () -> Bool in
-            do {
-                try await loop.sleep(for: limit)
-            } catch {
-                return false
-            }
-            work.cancel()
-            return true
-        }
-        let result = await withTaskCancellationHandler {
-            await work.value
-        } onCancel: {
-            work.cancel()
-        }
-        watch.cancel()
-        let wasTooSlow = await watch.value
-        do throws(TransportError) {
-            return try result.get()
-        } catch {
-            guard error.code == .cancelled, wasTooSlow else { throw error }
-            throw TransportError(.timedOut, "\(url.endpoint) did not open a WebSocket within \(limit.inWords)")
+    nonisolated func run() async throws(TransportError) -> any Socket {
+        try await withTimeout(
+            options.limits.handshakeTimeout, time: transport.loop, doing: "opening a WebSocket to \(url.endpoint)"
+        ) { () async throws(TransportError) in
+            try await self.open()
+        } discard: { socket in
+            await socket.close(.normal, reason: "it opened too late")
         }
     }
 

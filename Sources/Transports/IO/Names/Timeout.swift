@@ -1,4 +1,4 @@
-internal import TransportKit
+package import TransportKit
 
 /// Runs `work` and gives it up after `timeout`.
 ///
@@ -6,7 +6,7 @@ internal import TransportKit
 ///   - work: must end soon after its task is cancelled.
 ///   - discard: gets a result that came too late.
 /// - Throws: what `work` throws, ``/TransportKit/TransportError/Code/timedOut``, or ``/TransportKit/TransportError/Code/cancelled``.
-func withTimeout<Value: Sendable>(
+package func withTimeout<Value: Sendable>(
     _ timeout: Duration, time: any TimeSource, doing: String,
     _ work: @escaping @Sendable () async throws(TransportError) -> Value,
     discard: @escaping @Sendable (Value) async -> Void = { _ in }
