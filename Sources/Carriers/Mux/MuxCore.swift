@@ -1,4 +1,3 @@
-internal import Synchronization
 internal import TransportKit
 
 /// Drives a ``YamuxSession`` over a socket: one task reads, one writes while there is something to write, and everybody else
@@ -11,7 +10,7 @@ actor MuxCore {
     static let receiveBudget = 1 << 20
 
     nonisolated let info: SocketInfo
-    private nonisolated let outside = Outside()
+    private nonisolated let mail = MuxCoreMail()
     private nonisolated let executor: any SerialExecutor & TaskExecutor
     nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
 
@@ -131,21 +130,21 @@ actor MuxCore {
 
     /// Nobody holds the stream any more. Called from any thread.
     nonisolated func release(_ id: UInt32) {
-        if outside.release(id) { absorbOutside() }
+        if mail.release(id) { absorbMail() }
     }
 
     /// Nobody holds the socket any more. Called from any thread.
     nonisolated func drop() {
-        if outside.drop() { absorbOutside() }
+        if mail.drop() { absorbMail() }
     }
 
-    private nonisolated func absorbOutside() {
+    private nonisolated func absorbMail() {
         Task(executorPreference: executor) { await self.absorb() }
     }
 
     /// Takes in what other threads have left.
     private func absorb() {
-        let (released, isDropped) = outside.take()
+        let (released, isDropped) = mail.take()
         for id in released {
             waiters[id] = nil
             session.release(id)
@@ -393,46 +392,6 @@ actor MuxCore {
         for waiting in waiters.values {
             waiting.readable.signal()
             waiting.writable.signal()
-        }
-    }
-}
-
-/// What wakes the reader and the writer of one stream.
-final class StreamWaiters: Sendable {
-    let readable = Signal()
-    let writable = Signal()
-}
-
-/// Where any thread leaves word for the core: handles that were dropped.
-private final class Outside: Sendable {
-    private struct State {
-        var released: [UInt32] = []
-        var isDropped = false
-    }
-
-    private let state = Mutex(State())
-
-    /// - Returns: whether it is the first word since the last was taken.
-    func release(_ id: UInt32) -> Bool {
-        leave { $0.released.append(id) }
-    }
-
-    /// - Returns: whether it is the first word since the last was taken.
-    func drop() -> Bool {
-        leave { $0.isDropped = true }
-    }
-
-    private func leave(_ word: (inout State) -> Void) -> Bool {
-        state.withLock { state in
-            defer { word(&state) }
-            return state.released.isEmpty && !state.isDropped
-        }
-    }
-
-    func take() -> (released: [UInt32], isDropped: Bool) {
-        state.withLock { state in
-            defer { state = State() }
-            return (state.released, state.isDropped)
         }
     }
 }

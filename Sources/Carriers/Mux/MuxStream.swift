@@ -42,3 +42,9 @@ final class MuxStream: Stream {
         await core.reset(number)
     }
 }
+
+/// What wakes the reader and the writer of one stream.
+final class StreamWaiters: Sendable {
+    let readable = Signal()
+    let writable = Signal()
+}
