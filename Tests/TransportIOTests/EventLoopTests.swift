@@ -54,15 +54,22 @@ import TransportKit
 
     @Test func `Work from many threads is neither lost nor left waiting`() async throws {
         let loop = try EventLoop(name: "test")
+        let counter = Counter(loop: loop)
         await withTaskGroup(of: Void.self) { group in
             for _ in 0..<8 {
                 group.addTask {
                     for _ in 0..<500 {
-                        await withCheckedContinuation { continuation in loop.execute { continuation.resume() } }
+                        await withCheckedContinuation { continuation in
+                            loop.execute {
+                                counter.incrementFromLoop()
+                                continuation.resume()
+                            }
+                        }
                     }
                 }
             }
         }
+        #expect(await counter.count == 4000)
         await loop.shutdown()
     }
 
