@@ -1,7 +1,7 @@
 internal import TransportKit
 
 extension CheckRun {
-    // MARK: - Helpers
+    // MARK: - Reading and writing
 
     /// A stream and its other end. A byte goes first, since a wire may show a stream to the peer only with a byte of it.
     func openPair(_ from: any Socket, _ to: any Socket) async throws -> (any Stream, any Stream) {
