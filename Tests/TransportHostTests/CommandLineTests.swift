@@ -12,7 +12,7 @@ import TransportKit
             "transportkit: unknown verb 'runn'; did you mean 'run'? there are demo, run, check, status, explain, pipe, forward, echo, --help and --version"
         ),
         (["--versoin"], 2, "transportkit: unknown flag '--versoin'"),
-        (["run"], 2, "transportkit: usage: transportkit run CONFIG"),
+        (["run"], 2, "transportkit: usage: transportkit run CONFIG [--trace FILE]"),
         (["check", "a", "b"], 2, "transportkit: usage: transportkit check CONFIG"),
         (
             ["demo", "--jsn"], 2,
@@ -151,7 +151,7 @@ import TransportKit
             #expect(checked.errors == run.errors)
             #expect(
                 checked.errors.hasPrefix(
-                    "\(file):1:1: listener: unknown key; did you mean 'listeners'? allowed are log, grace, state, control, transports, "
+                    "\(file):1:1: listener: unknown key; did you mean 'listeners'? allowed are log, grace, state, control, trace, transports, "
                 ))
             #expect(checked.errors.hasSuffix("4 errors; nothing was started\n"))
         }

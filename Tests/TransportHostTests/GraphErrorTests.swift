@@ -11,7 +11,7 @@ import TransportKit
     @Test(arguments: [
         (
             "listener: {}",
-            "host.yaml:1:1: listener: unknown key; did you mean 'listeners'? allowed are log, grace, state, control, transports, carriers, listeners and forwards"
+            "host.yaml:1:1: listener: unknown key; did you mean 'listeners'? allowed are log, grace, state, control, trace, transports, carriers, listeners and forwards"
         ),
         ("log: { level: 5 }", "host.yaml:1:15: log.level: must be debug, info, warning or error, and is '5'"),
         ("log: debug", "host.yaml:1:6: log: must be a mapping, and is text"),

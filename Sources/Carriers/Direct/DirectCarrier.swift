@@ -188,7 +188,10 @@ public actor DirectCarrier: Carrier {
         report(establishment)
         arm(establishment)
         if establishment.outcome != nil { establishment.settled.signal() }
-        if establishment.isDone { establishments[establishment.id] = nil }
+        if establishment.isDone {
+            establishments[establishment.id] = nil
+            observe(establishment)
+        }
     }
 
     private func dial(_ name: TransportName, _ establishment: Establishment, claim: Claim, isProbe: Bool) {
@@ -287,15 +290,19 @@ public actor DirectCarrier: Carrier {
             ledger.opened(
                 transport, roundTrip: EstablishmentReport.roundTrip(establishment.steps(of: transport).all), on: key)
         }
+        let dial = context.observer == nil ? "" : establishment.name
         let watch = SessionWatch(time: context.time, lasting: key == nil ? nil : ledger.soundness) {
-            [ledger, state] event in
+            [ledger, state, observer = context.observer, time = context.time, dial] event in
             switch event {
             case .lasted:
                 if let key { ledger.lasted(transport, on: key) }
             case .ended(let close, let age):
                 state.sessionEnded()
                 guard let key else { return }
-                ledger.ended(SessionEnding(transport: transport, close: close, sinceFirstMessage: age), on: key)
+                let ending = SessionEnding(transport: transport, close: close, sinceFirstMessage: age)
+                ledger.ended(ending, on: key)
+                observer?.observe(
+                    PathObservation(time: time.wallNow(), path: key, dial: dial, event: .ended(ending)))
             }
         }
         let watched = DirectSocket(socket, watch: watch)

@@ -45,6 +45,9 @@ final class Establishment {
         plannedStarts = Dictionary(plan.map { ($0.transport, $0.delay) }) { first, _ in first }
     }
 
+    /// Tells it from others, also from those of an earlier run.
+    var name: String { "\(began.seconds)-\(id)" }
+
     /// Whether nothing more will happen.
     var isDone: Bool { outcome != nil && !race.isLearning && tasks.isEmpty }
 

@@ -3,7 +3,7 @@ internal import TransportHost
 /// `run`: runs a config file.
 enum RunVerb: Verb {
     static let name = "run"
-    static let usage = "CONFIG"
+    static let usage = "CONFIG [--trace FILE]"
     static let summary = "Runs the listeners and forwards of a config file"
     static let details = """
         Prints `ready` on standard output once everything is bound; the log goes to standard error. A network that is
@@ -13,10 +13,14 @@ enum RunVerb: Verb {
         peers are told 1001, and the exit code is 0. A second signal ends it at once, with 1. `nohup` keeps SIGHUP away.
         """
     static let operands = 1...1
-    static let flags: [Flag] = []
+    static let flags: [Flag] = [
+        Flag("--trace", "FILE", "write what carriers see on their paths, for `explain --replay`")
+    ]
 
     static func run(_ arguments: Arguments) async throws -> Int32 {
-        try await HostProgram.run(configFile: arguments.operands[0]) { Console.say("ready") }
+        try await HostProgram.run(configFile: arguments.operands[0], trace: arguments.value("--trace")) {
+            Console.say("ready")
+        }
         return ExitCode.done
     }
 }

@@ -29,6 +29,7 @@ struct GraphBuilder {
         // The host has looked at it before; here it is checked.
         _ = section.value("state", default: "") { (node) throws(ConfigError) in try node.text("a folder, or none") }
         _ = section.value("control", default: "") { (node) throws(ConfigError) in try node.text("a path, or none") }
+        _ = section.value("trace", default: "") { (node) throws(ConfigError) in try node.text("a file name") }
         let transportNodes = entries(section.optional("transports"))
         let carrierNodes = entries(section.optional("carriers"))
         parts.take(transports: transportNodes, carriers: carrierNodes)

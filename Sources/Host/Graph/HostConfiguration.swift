@@ -45,6 +45,12 @@ public struct HostConfiguration: Sendable {
         return name == "none" ? nil : StateDirectory(path: path(name))
     }
 
+    /// The file to which what carriers see is written, if it is to be.
+    var tracePath: String? {
+        guard case .scalar(let name, _)? = root["trace"]?.value else { return nil }
+        return path(name)
+    }
+
     /// A file that the config names, as a path that can be opened.
     func path(_ name: String) -> String {
         name.hasPrefix("/") || folder == "." ? name : "\(folder)/\(name)"

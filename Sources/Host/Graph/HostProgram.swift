@@ -23,17 +23,19 @@ public enum HostProgram {
     ///
     /// - Parameters:
     ///   - path: the config file.
+    ///   - trace: the file to which what carriers see is written; nil for what the config file says.
     ///   - extending: adds the plug-ins of the program; called once, before the file is read.
     ///   - ready: called once, when every address is bound.
     /// - Throws: ``ConfigErrors`` for what is wrong with the file, else why an address could not be bound.
     public static func run(
-        configFile path: String, extending: @escaping Extension = { _, _ in }, ready: @escaping @Sendable () -> Void
+        configFile path: String, trace: String? = nil, extending: @escaping Extension = { _, _ in },
+        ready: @escaping @Sendable () -> Void
     ) async throws {
-        try await run(HostConfiguration(file: path), extending: extending) { _ in ready() }
+        try await run(HostConfiguration(file: path), trace: trace, extending: extending) { _ in ready() }
     }
 
     package static func run(
-        _ configuration: HostConfiguration, allowsAnyPort: Bool = false,
+        _ configuration: HostConfiguration, trace: String? = nil, allowsAnyPort: Bool = false,
         extending: @escaping Extension = { _, _ in }, ready: @escaping @Sendable (HostRunner.Bound) -> Void
     ) async throws {
         try await withLoop { loop in
@@ -43,8 +45,11 @@ public enum HostProgram {
             let network = await NetworkIdentity.watch(
                 loop: loop, hash: keeping.hash, memory: keeping.file, log: log)
             defer { network.stop() }
+            let tracer = try (trace ?? configuration.tracePath).map { path throws(TraceError) in
+                try TraceWriter(path, log: log.named("host"))
+            }
             let graph = try graph(
-                configuration, loop: loop, log: log, network: network, memory: keeping.memory,
+                configuration, loop: loop, log: log, network: network, memory: keeping.memory, observer: tracer,
                 allowsAnyPort: allowsAnyPort, extending: extending)
             let runner = HostRunner(graph, loop: loop, log: log)
             let control = try control(configuration, runner, network, keeping, log: log.named("host"))
@@ -59,6 +64,7 @@ public enum HostProgram {
                 try await runner.run(whenBound: ready)
             }
             await keeping.file?.flush()
+            await tracer?.flush()
         }
     }
 
@@ -85,12 +91,14 @@ public enum HostProgram {
 
     static func graph(
         _ configuration: HostConfiguration, loop: EventLoop, log: Log, network: NetworkIdentity? = nil,
-        memory: any PathMemory = InProcessPathMemory(), allowsAnyPort: Bool = false, extending: Extension
+        memory: any PathMemory = InProcessPathMemory(), observer: (any PathObserver)? = nil,
+        allowsAnyPort: Bool = false, extending: Extension
     ) throws -> HostGraph {
         var registry = try StandardRegistry.make(loop: loop)
         try extending(&registry, loop)
-        let context = BuildContext(
+        var context = BuildContext(
             executor: loop, time: loop, log: log, memory: memory, network: { network?.key })
+        context.observer = observer
         return try HostGraph(configuration, registry: registry, context: context, allowsAnyPort: allowsAnyPort)
     }
 

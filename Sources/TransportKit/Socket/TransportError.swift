@@ -68,6 +68,12 @@ public struct TransportError: Error, Sendable, Hashable {
         /// Any other error of the operating system.
         public static let system = Code(.system)
 
+        /// The code of a name that was written down.
+        package init?(name: String) {
+            guard let kind = Kind(rawValue: name) else { return nil }
+            self.kind = kind
+        }
+
         /// The name of the code, as written in logs.
         public var description: String { kind.rawValue }
     }
