@@ -22,6 +22,8 @@ final class EnginePair {
         let due: Instant
         let number: Int
         let toServer: Bool
+        /// The client's, as the receiver sees it.
+        let address: SocketAddress
         let bytes: Bytes
     }
 
@@ -30,6 +32,11 @@ final class EnginePair {
 
     private(set) var now = Instant(nanoseconds: 1_000_000_000)
     var link: Link
+    /// The address of the client's machine; what leaves from another is lost.
+    var machineAddress = clientAddress
+    /// What a NAT makes of it, if there is one; what comes to another is lost.
+    var outsideAddress: SocketAddress?
+    private let mover = Mover()
     let client: QUICConnection
     private(set) var server: QUICConnection?
     let seen = Owner()
@@ -59,6 +66,29 @@ final class EnginePair {
         func connectionEnded(_ connection: QUICConnection, with close: Close) { ends.append(close) }
     }
 
+    /// Plays the dialling end's part: it moves the connection to where the machine is.
+    private final class Mover: QUICConnectionOwner {
+        weak var pair: EnginePair?
+        var local = EnginePair.clientAddress
+
+        func connectionWantsToSend(_ connection: QUICConnection) {}
+        func connectionHandshakeDone(_ connection: QUICConnection) {}
+        func connection(_ connection: QUICConnection, asksFor target: Target) {}
+        func connectionEnded(_ connection: QUICConnection, with close: Close) {}
+
+        func connectionLooksForPath(_ connection: QUICConnection) -> PathStep {
+            guard let pair, pair.machineAddress != local else { return .same }
+            guard connection.move(to: pair.machineAddress, remote: EnginePair.serverAddress, pair.now) else {
+                return .none
+            }
+            local = pair.machineAddress
+            return .moved
+        }
+    }
+
+    /// Where the client is, as its peer sees it.
+    private var visibleAddress: SocketAddress { outsideAddress ?? machineAddress }
+
     static let files = Result {
         let folder = FileManager.default.temporaryDirectory.appending(path: "quic-engine-\(getpid())")
         return try SelfSignedCertificate.makeIfMissing(names: ["127.0.0.1"], directory: folder.path)
@@ -83,6 +113,8 @@ final class EnginePair {
         client = try QUICConnection(
             dialling: Self.serverAddress, from: Self.clientAddress, tls: tls, limits: limits, keepalive: keepalive,
             now: now)
+        mover.pair = self
+        client.owner = mover
     }
 
     /// What a client says first.
@@ -135,7 +167,8 @@ final class EnginePair {
             connection.settle(now)
             while let batch = connection.nextBatch(into: room.bytes, now: now) {
                 var start = batch.range.lowerBound
-                while start < batch.range.upperBound {
+                let isHere = toServer ? batch.local == machineAddress : batch.remote == visibleAddress
+                while isHere, start < batch.range.upperBound {
                     let end = min(start + batch.segmentBytes, batch.range.upperBound)
                     send(UnsafeRawBufferPointer(rebasing: room.bytes[start..<end]), toServer: toServer)
                     start = end
@@ -149,17 +182,20 @@ final class EnginePair {
         sent += 1
         guard !link.isCut, Int.random(in: 0..<100, using: &random) >= link.lossPercent else { return }
         let jitter = link.jitter.clampedNanoseconds
+        let address = toServer ? visibleAddress : machineAddress
         let extra = jitter > 0 ? Duration.nanoseconds(Int64.random(in: 0..<jitter, using: &random)) : .zero
         if flipsBits {
             // A copy with one wrong bit travels ahead.
             var wrong = Bytes(copying: bytes)
             let place = Int.random(in: 0..<max(wrong.count, 1), using: &random)
             if place < wrong.count { wrong[place] ^= 1 << UInt8.random(in: 0..<8, using: &random) }
-            flights.append(Flight(due: now + link.delay, number: sent, toServer: toServer, bytes: wrong))
+            flights.append(
+                Flight(due: now + link.delay, number: sent, toServer: toServer, address: address, bytes: wrong))
         }
         flights.append(
             Flight(
-                due: now + link.delay + extra, number: sent, toServer: toServer, bytes: Bytes(copying: bytes)))
+                due: now + link.delay + extra, number: sent, toServer: toServer, address: address,
+                bytes: Bytes(copying: bytes)))
     }
 
     private func deliver(_ flight: Flight) throws {
@@ -169,13 +205,13 @@ final class EnginePair {
                 if server == nil, !wasDropped, QUICConnection.canBegin(with: bytes) {
                     let tls = try TLSSession.server(serverCredentials, protocols: serverProtocols, forQUIC: true)
                     server = try QUICConnection(
-                        accepting: bytes, from: Self.clientAddress, to: Self.serverAddress, tls: tls,
+                        accepting: bytes, from: flight.address, to: Self.serverAddress, tls: tls,
                         resetSecret: resetSecret, limits: serverLimits, keepalive: keepalive, now: now)
                     server?.owner = seen
                 }
-                server?.receive(bytes, from: Self.clientAddress, to: Self.serverAddress, ecn: 0, now: now)
+                server?.receive(bytes, from: flight.address, to: Self.serverAddress, ecn: 0, now: now)
             } else {
-                client.receive(bytes, from: Self.serverAddress, to: Self.clientAddress, ecn: 0, now: now)
+                client.receive(bytes, from: Self.serverAddress, to: flight.address, ecn: 0, now: now)
             }
         }
     }

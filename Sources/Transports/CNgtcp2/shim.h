@@ -84,6 +84,8 @@ typedef struct tk_quic_events {
     void (*id_issued)(void *sink, const uint8_t *bytes, size_t count);
     void (*id_retired)(void *sink, const uint8_t *bytes, size_t count);
     void (*stateless_reset)(void *sink);
+    /// The path that leaves from `local` was tried: `is_sound` says whether an answer came.
+    void (*path_validated)(void *sink, tk_quic_address local, int is_sound);
 } tk_quic_events;
 
 /// A connection with all that the library borrows from its owner.
@@ -120,6 +122,7 @@ static const int32_t TK_QUIC_IDLE = NGTCP2_ERR_IDLE_CLOSE;
 static const int32_t TK_QUIC_HANDSHAKE_TIMEOUT = NGTCP2_ERR_HANDSHAKE_TIMEOUT;
 static const int32_t TK_QUIC_VERSION_NEGOTIATION = NGTCP2_ERR_RECV_VERSION_NEGOTIATION;
 static const int32_t TK_QUIC_NO_MEMORY = NGTCP2_ERR_NOMEM;
+static const int32_t TK_QUIC_NO_VIABLE_PATH = NGTCP2_ERR_NO_VIABLE_PATH;
 static const uint32_t TK_QUIC_FLAG_MORE = NGTCP2_WRITE_STREAM_FLAG_MORE;
 static const uint32_t TK_QUIC_FLAG_FIN = NGTCP2_WRITE_STREAM_FLAG_FIN;
 
@@ -427,6 +430,29 @@ static inline int tk_quic_on_stateless_reset(
     return 0;
 }
 
+#if TK_QUIC_1
+static inline int tk_quic_on_path_validation(
+    ngtcp2_conn *connection, uint32_t flags, const ngtcp2_path *path, const ngtcp2_path *old_path,
+    ngtcp2_path_validation_result result, void *user_data)
+#else
+static inline int tk_quic_on_path_validation(
+    ngtcp2_conn *connection, uint32_t flags, const ngtcp2_path *path, ngtcp2_path_validation_result result,
+    void *user_data)
+#endif
+{
+    tk_quic *quic = tk_quic_of(user_data);
+    (void) connection;
+    (void) flags;
+#if TK_QUIC_1
+    (void) old_path;
+#endif
+    // One that was given up says nothing.
+    if (result != NGTCP2_PATH_VALIDATION_RESULT_ABORTED)
+        quic->events.path_validated(quic->sink, tk_quic_from_sockaddr(path->local.addr),
+                                    result == NGTCP2_PATH_VALIDATION_RESULT_SUCCESS);
+    return 0;
+}
+
 // MARK: - Life
 
 static inline void tk_quic_fill_callbacks(ngtcp2_callbacks *callbacks, int is_server)
@@ -462,6 +488,7 @@ static inline void tk_quic_fill_callbacks(ngtcp2_callbacks *callbacks, int is_se
     callbacks->extend_max_local_streams_uni = tk_quic_on_unidirectional_allowed;
     callbacks->recv_datagram = tk_quic_on_datagram;
     callbacks->recv_stateless_reset = tk_quic_on_stateless_reset;
+    callbacks->path_validation = tk_quic_on_path_validation;
 }
 
 static inline void tk_quic_fill_settings(
@@ -635,6 +662,35 @@ static inline void tk_quic_release_tls(tk_quic *quic)
 static inline void tk_quic_set_keepalive(tk_quic *quic, uint64_t nanoseconds)
 {
     ngtcp2_conn_set_keep_alive_timeout(quic->connection, nanoseconds);
+}
+
+/// Makes the library send a PING with the next packet; `tk_quic_set_keepalive` or `tk_quic_stop_keepalive` afterwards.
+static inline void tk_quic_ask_ping(tk_quic *quic)
+{
+    ngtcp2_conn_set_keep_alive_timeout(quic->connection, 1);
+}
+
+static inline void tk_quic_stop_keepalive(tk_quic *quic)
+{
+#if TK_QUIC_1
+    ngtcp2_conn_set_keep_alive_timeout(quic->connection, UINT64_MAX);
+#else
+    ngtcp2_conn_set_keep_alive_timeout(quic->connection, 0);
+#endif
+}
+
+/// Moves the dialling end to another path, at once; the path is validated as it is used.
+static inline int tk_quic_move(tk_quic *quic, tk_quic_address local, tk_quic_address remote, uint64_t now)
+{
+    tk_quic_route route;
+    tk_quic_make_route(&route, local, remote);
+    return ngtcp2_conn_initiate_immediate_migration(quic->connection, &route.path, now);
+}
+
+/// The peer's address on the path in use.
+static inline tk_quic_address tk_quic_remote(tk_quic *quic)
+{
+    return tk_quic_from_sockaddr(ngtcp2_conn_get_path(quic->connection)->remote.addr);
 }
 
 // MARK: - Packets

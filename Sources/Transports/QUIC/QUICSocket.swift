@@ -5,6 +5,7 @@ internal import TransportKit
 final class QUICSocket: Socket {
     let info: SocketInfo
     private let connection: LoopBound<QUICConnection>
+    private let migration: QUICConnection.Migration
     private let inbox: Inbox<QUICConnection.Arrived>
     private let acceptable: Inbox<StreamState>
 
@@ -12,6 +13,7 @@ final class QUICSocket: Socket {
     init(_ connection: QUICConnection, on loop: EventLoop, info: SocketInfo) {
         self.info = info
         self.connection = LoopBound(connection, on: loop)
+        migration = connection.migration
         inbox = connection.inbox
         acceptable = connection.acceptable
     }
@@ -101,5 +103,21 @@ final class QUICSocket: Socket {
                 }
             }
         }
+    }
+}
+
+extension QUICSocket: PathAwareSocket {
+    var hasMigrated: Bool { migration.hasHappened }
+
+    var localAddress: SocketAddress? { migration.localAddress ?? info.localAddress }
+
+    func checkPath(within limit: Duration) async -> Bool {
+        let question = PathQuestion()
+        let loop = connection.loop
+        let patience = await connection.run { connection in
+            connection.ask(question, loop.now())
+            return max(limit, connection.library.probeTimeout * 3)
+        }
+        return await question.answer(within: patience, time: loop, executor: loop)
     }
 }

@@ -24,6 +24,12 @@ struct ConnectionID: Hashable, Sendable {
         }
     }
 
+    /// The id of this end's that a packet with a short header is sent to.
+    init?(ofShort packet: UnsafeRawBufferPointer) {
+        guard packet.count > Self.length, unsafe packet[0] & 0x80 == 0 else { return nil }
+        self = unsafe ConnectionID(UnsafeRawBufferPointer(rebasing: packet[1...Self.length]))
+    }
+
     /// The form that the library takes.
     var library: tk_quic_id {
         var id = tk_quic_id()

@@ -29,6 +29,8 @@ internal import TransportKit
     var isHandshakeCompleted = false
     var isHandshakeConfirmed = false
     var wasReset = false
+    /// Paths that were tried, by the address they leave from, and whether an answer came.
+    var triedPaths: [(local: SocketAddress, isSound: Bool)] = []
     var mayOpenStreams = false
     /// Bytes that go back to the peer at once, because nobody will read them.
     var surplus: [(id: Int64, count: Int)] = []
@@ -219,6 +221,10 @@ internal import TransportKit
                 let id = unsafe ConnectionID(UnsafeRawBufferPointer(start: bytes, count: count))
                 unsafe ConnectionSink.from(sink)?.retiredIDs.append(id)
             },
-            stateless_reset: { sink in unsafe ConnectionSink.from(sink)?.wasReset = true })
+            stateless_reset: { sink in unsafe ConnectionSink.from(sink)?.wasReset = true },
+            path_validated: { sink, local, isSound in
+                guard let local = SocketAddress(local) else { return }
+                unsafe ConnectionSink.from(sink)?.triedPaths.append((local, isSound != 0))
+            })
     }
 }

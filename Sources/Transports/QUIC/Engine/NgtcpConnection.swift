@@ -169,8 +169,27 @@ internal import TransportTLS
         .nanoseconds(Int64(clamping: unsafe ngtcp2_conn_get_pto(quic.pointee.connection)))
     }
 
-    func setKeepalive(_ interval: Duration) {
-        unsafe tk_quic_set_keepalive(quic, UInt64(max(interval.clampedNanoseconds, 1_000_000)))
+    func setKeepalive(_ interval: Duration?) {
+        if let interval {
+            unsafe tk_quic_set_keepalive(quic, UInt64(max(interval.clampedNanoseconds, 1_000_000)))
+        } else {
+            unsafe tk_quic_stop_keepalive(quic)
+        }
+    }
+
+    /// Lets the next packet carry a PING; ``setKeepalive(_:)`` with what it was, once that packet is written.
+    func askForPing() { unsafe tk_quic_ask_ping(quic) }
+
+    // MARK: - Paths
+
+    /// The peer's address on the path in use.
+    var remote: SocketAddress? { unsafe SocketAddress(tk_quic_remote(quic)) }
+
+    /// Moves to another path. Only for the dialling end, once its handshake is confirmed.
+    ///
+    /// - Returns: the library's status; it refuses while the peer has given no more ids, or forbids to move.
+    func move(to local: SocketAddress, remote: SocketAddress, now: Instant) -> Int32 {
+        unsafe tk_quic_move(quic, local.quic, remote.quic, now.nanoseconds)
     }
 
     // MARK: - Streams and credit

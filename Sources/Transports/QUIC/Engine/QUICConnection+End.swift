@@ -77,7 +77,7 @@ extension QUICConnection {
         }
         library.beginBatch()
         return OutgoingBatch(
-            range: 0..<Int(size), segmentBytes: Int(size), local: library.batchLocal, remote: library.batchRemote,
+            range: 0..<Int(size), segmentBytes: Int(size), local: library.batchLocal, remote: batchRemote,
             ecn: library.batchECN)
     }
 
@@ -97,6 +97,8 @@ extension QUICConnection {
         case TK_QUIC_IDLE:
             let limit = keepalive.idleTimeout.inWords
             lost(TransportError(.idle, "nothing has been heard of the peer for its idle limit, at most \(limit)"))
+        case TK_QUIC_NO_VIABLE_PATH:
+            lost(TransportError(.idle, "nothing answers on any path to the peer"))
         case TK_QUIC_HANDSHAKE_TIMEOUT:
             lost(TransportError(.timedOut, "the QUIC handshake was not done within \(limits.handshakeTimeout.inWords)"))
         case TK_QUIC_VERSION_NEGOTIATION:
@@ -175,6 +177,7 @@ extension QUICConnection {
     private func wakeWaiters() {
         handshake.signal()
         for waiter in sendWaiters + streamWaiters { waiter.signal() }
+        settleQuestions(false)
         for stream in sink.streams.values { stream.wake() }
     }
 

@@ -43,6 +43,7 @@ extension QUICConnection {
         let batch = unsafe fillBatch(room, now)
         if let batch {
             library.sent(now)
+            noteSent(now)
             return batch
         }
         if isControlOver { breakOff(.protocolError, "the control stream ended", now) }
@@ -95,9 +96,15 @@ extension QUICConnection {
         return stream !== control && control?.outbound.hasWork == true
     }
 
+    /// Where the batch goes.
+    var batchRemote: SocketAddress? {
+        let remote = library.batchRemote
+        return peerAddress.map { $0.destination(of: remote) } ?? remote
+    }
+
     private func makeBatch(_ range: Range<Int>, _ segment: Int) -> OutgoingBatch {
         OutgoingBatch(
-            range: range, segmentBytes: segment, local: library.batchLocal, remote: library.batchRemote,
+            range: range, segmentBytes: segment, local: library.batchLocal, remote: batchRemote,
             ecn: library.batchECN)
     }
 

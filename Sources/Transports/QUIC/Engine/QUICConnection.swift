@@ -15,6 +15,17 @@ protocol QUICConnectionOwner: AnyObject {
 
     /// The conversation has ended; packets may still have to be answered for a while.
     func connectionEnded(_ connection: QUICConnection, with close: Close)
+
+    /// The path is in doubt: move the connection if it would be dialled from another address now.
+    func connectionLooksForPath(_ connection: QUICConnection) -> PathStep
+
+    /// The path that leaves from `local` was tried, and an answer came, or none.
+    func connection(_ connection: QUICConnection, triedPathFrom local: SocketAddress, isSound: Bool)
+}
+
+extension QUICConnectionOwner {
+    func connectionLooksForPath(_ connection: QUICConnection) -> PathStep { .same }
+    func connection(_ connection: QUICConnection, triedPathFrom local: SocketAddress, isSound: Bool) {}
 }
 
 /// One QUIC connection as a state machine without a socket: datagrams and instants go in, datagrams and a deadline come
@@ -87,6 +98,17 @@ final class QUICConnection {
     var endWaiters: [Signal] = []
     let handshake = Signal()
 
+    /// What waits for an answer; only the dialling end gives a path up by it.
+    var answers: AnswerWatch?
+    /// Questions to the path that nothing has answered yet.
+    var questions: [PathQuestion] = []
+    var isPingDue = false
+    /// Where the path in use leaves from, once the connection has moved.
+    var pathLocal: SocketAddress?
+    let migration = Migration()
+    /// Where the client is; nil at the end that dialled.
+    var peerAddress: PeerAddress?
+
     /// Whether the owner knows that there may be something to send.
     var isSendDue = false
     /// What TLS has found out.
@@ -113,7 +135,8 @@ final class QUICConnection {
     /// Makes the listening end for a client's first packet, which is still to be handed to ``receive(_:from:to:ecn:now:)``.
     init(
         accepting firstPacket: UnsafeRawBufferPointer, from remote: SocketAddress, to local: SocketAddress,
-        tls: TLSSession, resetSecret: ResetSecret?, limits: Limits, keepalive: Keepalive, now: Instant
+        tls: TLSSession, resetSecret: ResetSecret?, idPrefix: UInt8? = nil, limits: Limits, keepalive: Keepalive,
+        now: Instant
     ) throws(TransportError) {
         role = .server
         self.limits = limits
@@ -121,8 +144,13 @@ final class QUICConnection {
         sink = ConnectionSink(isServer: true, limits: limits)
         var settings = Self.settings(limits, keepalive, now: now)
         resetSecret?.apply(to: &settings)
+        if let idPrefix {
+            settings.id_prefix = idPrefix
+            settings.has_id_prefix = 1
+        }
         library = unsafe try NgtcpConnection.server(
             settings, sink: sink, tls: tls, local: local, remote: remote, firstPacket: firstPacket)
+        peerAddress = PeerAddress(remote)
     }
 
     /// Whether a datagram begins a connection.
@@ -165,9 +193,16 @@ final class QUICConnection {
         }
         // The library takes an empty datagram, which anybody can send, for a mistake of this end's.
         guard unsafe !datagram.isEmpty else { return }
+        let id = peerAddress == nil ? nil : unsafe ConnectionID(ofShort: datagram)
+        guard let name = peerAddress == nil ? remote : peerAddress?.name(of: remote, id: id, now: now) else { return }
         hasReceived = true
-        let status = unsafe library.receive(datagram, from: remote, to: local, ecn: ecn, now: now)
-        if status != 0 {
+        let status = unsafe library.receive(datagram, from: name, to: local, ecn: ecn, now: now)
+        if status == 0 {
+            heard(on: local)
+            if peerAddress != nil, let current = library.remote {
+                peerAddress?.took(id: id, from: name, current: current)
+            }
+        } else {
             settle(now)
             handle(status, now)
         }
@@ -185,6 +220,7 @@ final class QUICConnection {
             return
         case .handshaking, .open, .lingering: break
         }
+        checkAnswers(now)
         guard let expiry = library.expiry, expiry <= now else { return }
         let status = library.handleExpiry(now)
         settle(now)
@@ -200,8 +236,15 @@ final class QUICConnection {
         case .handshaking: library.expiry
         case .open:
             // The library asks to be called when its pacing lets the next packet out, even if there is none.
-            hasWork ? library.expiry : library.expiry.map { max($0, lastSent + Self.granularity) }
+            earlier(
+                hasWork ? library.expiry : library.expiry.map { max($0, lastSent + Self.granularity) },
+                answers?.deadline)
         }
+    }
+
+    private func earlier(_ left: Instant?, _ right: Instant?) -> Instant? {
+        guard let left, let right else { return left ?? right }
+        return min(left, right)
     }
 
     /// No timer of QUIC is finer (RFC 9002 §6.1.2).
@@ -249,6 +292,7 @@ final class QUICConnection {
     func settle(_ now: Instant) {
         if case .handshaking = phase, sink.isHandshakeCompleted { handshakeDone(now) }
         if role == .client, sink.isHandshakeConfirmed, let control, !hasWidenedControl { widen(control) }
+        settlePaths(now)
         settleStreams()
         settleMessages(now)
         if isControlOver { breakOff(.protocolError, "the control stream ended", now) }
@@ -279,6 +323,7 @@ final class QUICConnection {
         // the library's own is the session.
         if role == .server { library.releaseTLS() }
         if let interval = keepalive.interval { library.setKeepalive(interval) }
+        if role == .client { answers = AnswerWatch(keepalive) }
         if role == .client, let id = library.openStream(bidirectional: true) {
             adoptControl(
                 StreamState(

@@ -1,0 +1,77 @@
+/// Decides by what stays unanswered when a path is suspect, and when it is lost (B05, B07).
+///
+/// No I/O and no clock. Its driver says what was sent that needs an answer and that anything was heard, bytes that the
+/// peer acknowledges included: whoever is slow but moves is alive (B09).
+package struct AnswerWatch: Sendable {
+    /// What to do.
+    package enum Action: Sendable, Equatable {
+        case nothing
+        /// Ask the peer for a sign of life.
+        case probe
+        case lost
+    }
+
+    /// A timer that is so late says that this end did not run, and nothing about the path.
+    private static let lateness = Duration.seconds(1)
+
+    private let probeAfter: Duration
+    private let lostAfter: Duration
+    /// Since when the oldest of what was sent after the last sign of life waits for an answer.
+    private var waitingSince: Instant?
+    private var probed: Instant?
+
+    /// Makes the watch of a path; nil where the options want none.
+    package init?(_ keepalive: Keepalive) {
+        guard keepalive.interval != nil, let lostAfter = keepalive.lostAfter else { return nil }
+        self.lostAfter = lostAfter
+        probeAfter = min(keepalive.probeAfter, lostAfter)
+    }
+
+    /// Whether something waits for an answer.
+    package var isWaiting: Bool { waitingSince != nil }
+
+    /// Something was sent that needs an answer.
+    package mutating func sent(now: Instant) {
+        if waitingSince == nil { waitingSince = now }
+    }
+
+    /// A sign of life, or a new path about which nothing is known.
+    package mutating func heard() {
+        waitingSince = nil
+        probed = nil
+    }
+
+    /// A sign of life came at that instant, and something still waits for an answer.
+    package mutating func progressed(at instant: Instant) {
+        guard let since = waitingSince, instant > since else { return }
+        waitingSince = instant
+        if let asked = probed, instant > asked { probed = nil }
+    }
+
+    /// When ``timeout(now:isAnswered:patience:)`` wants to be asked next.
+    package var deadline: Instant? {
+        if let probed { return probed + (lostAfter - probeAfter) }
+        return waitingSince.map { $0 + probeAfter }
+    }
+
+    /// The deadline has passed, or may have.
+    ///
+    /// - Parameters:
+    ///   - isAnswered: whether nothing that was sent needs an answer any more.
+    ///   - patience: how long an answer may take on this path, if that is longer than the limit.
+    package mutating func timeout(now: Instant, isAnswered: Bool, patience: Duration = .zero) -> Action {
+        guard let deadline, now >= deadline, let since = waitingSince else { return .nothing }
+        if isAnswered {
+            heard()
+            return .nothing
+        }
+        if now >= deadline + Self.lateness {
+            waitingSince = now + (.zero - probeAfter)
+            probed = now
+            return .probe
+        }
+        if probed != nil, now - since >= patience { return .lost }
+        probed = now
+        return .probe
+    }
+}

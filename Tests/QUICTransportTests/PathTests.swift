@@ -1,0 +1,175 @@
+import Testing
+import TransportKit
+
+@testable import QUICTransport
+
+/// Paths that change, and paths that die, in simulated time.
+@Suite struct PathTests {
+    private static let roundTrip = Duration.milliseconds(40)
+
+    private func makePair(keepalive: Keepalive = Keepalive(interval: nil)) throws -> EnginePair {
+        let pair = try EnginePair(link: EnginePair.Link(delay: Self.roundTrip / 2), keepalive: keepalive)
+        try pair.open()
+        // The library moves nothing before the handshake is confirmed and the peer has given ids.
+        try pair.run(for: .seconds(1))
+        return pair
+    }
+
+    private func ask(_ pair: EnginePair) -> PathQuestion {
+        let question = PathQuestion()
+        pair.client.ask(question, pair.now)
+        return question
+    }
+
+    /// What arrives next, within a second.
+    private func arrivals(at connection: QUICConnection, in pair: EnginePair) async throws -> [Bytes] {
+        for _ in 0..<200 {
+            try pair.run(for: .milliseconds(5))
+            let messages = await connection.takeMessages()
+            if !messages.isEmpty { return messages.map(\.payload) }
+        }
+        return []
+    }
+
+    // R19, R211
+    @Test func `A client whose machine has another address goes on there after one round trip`() async throws {
+        let pair = try makePair()
+        let server = try #require(pair.server)
+        #expect(pair.client.trySend(Message(Bytes("before"))))
+        try pair.run(for: .seconds(1))
+        pair.machineAddress = .loopback(port: 2222)
+        let asked = pair.now
+        let question = ask(pair)
+        #expect(pair.client.trySend(Message(Bytes("after"))))
+        #expect(try pair.run(for: .seconds(5)) { question.answer != nil })
+        #expect(question.answer == true)
+        #expect(pair.now - asked <= Self.roundTrip + .milliseconds(1))
+        #expect(pair.client.migration.hasHappened)
+        #expect(await server.takeMessages().map { String(validating: $0.payload) } == ["before", "after"])
+        #expect(server.trySend(Message(Bytes("answer"))))
+        try pair.run(for: .seconds(1))
+        #expect(await pair.client.takeMessages().map { String(validating: $0.payload) } == ["answer"])
+        #expect(pair.client.end == nil && server.end == nil)
+    }
+
+    // R19, R154: before the move, what is said from the old address is lost.
+    @Test func `No tick is lost, and none late, while the client moves again and again`() async throws {
+        let pair = try makePair()
+        let server = try #require(pair.server)
+        var arrivals: [Instant] = []
+        for tick in 0..<200 {
+            if tick % 20 == 10 {
+                pair.machineAddress = .loopback(port: UInt16(2000 + tick))
+                _ = ask(pair)
+            }
+            if tick < 195 { #expect(server.trySend(Message([UInt8(tick)]))) }
+            for _ in 0..<20 {
+                try pair.run(for: .milliseconds(5))
+                for message in await pair.client.takeMessages() {
+                    #expect(message.payload == [UInt8(arrivals.count)])
+                    arrivals.append(pair.now)
+                }
+            }
+        }
+        #expect(arrivals.count == 195)
+        let gap = zip(arrivals, arrivals.dropFirst()).map { $1 - $0 }.max() ?? .zero
+        #expect(gap <= .milliseconds(200), "the widest gap was \(gap)")
+    }
+
+    // R20, R123, B32
+    @Test func `Fifty rebinds in a row, by a NAT of which the client knows nothing, cost nothing`() async throws {
+        let pair = try makePair()
+        let server = try #require(pair.server)
+        for round in 0..<50 {
+            pair.outsideAddress = .loopback(port: UInt16(10_000 + round))
+            let begun = pair.now
+            #expect(pair.client.trySend(Message([UInt8(round)])))
+            #expect(try await arrivals(at: server, in: pair) == [[UInt8(round)]], "round \(round)")
+            #expect(server.trySend(Message([UInt8(round)])))
+            #expect(try await arrivals(at: pair.client, in: pair) == [[UInt8(round)]], "round \(round)")
+            #expect(pair.now - begun < .seconds(1))
+        }
+        #expect(pair.client.end == nil && server.end == nil)
+        #expect(!pair.client.migration.hasHappened)
+    }
+
+    // Before, the library blamed the client for one id too many, and the listening end broke the connection off.
+    @Test func `A NAT that rebinds just before the client moves does not confuse the listening end`() async throws {
+        let pair = try makePair()
+        let server = try #require(pair.server)
+        for round in 0..<10 {
+            let base = UInt16(20_000 + 10 * round)
+            // The route has changed already, and answers find no way back.
+            pair.outsideAddress = .loopback(port: base)
+            #expect(pair.client.trySend(Message([1])))
+            try pair.run(for: .milliseconds(25))
+            pair.machineAddress = .loopback(port: base + 1)
+            pair.outsideAddress = .loopback(port: base + 2)
+            let question = ask(pair)
+            #expect(pair.client.trySend(Message([2])))
+            #expect(try pair.run(for: .seconds(1)) { question.answer != nil })
+            #expect(question.answer == true, "round \(round)")
+            try pair.run(for: .seconds(1))
+            #expect(await server.takeMessages().map(\.payload) == [[1], [2]])
+            #expect(server.trySend(Message([3])))
+            try pair.run(for: .seconds(4))
+            #expect(await pair.client.takeMessages().map(\.payload) == [[3]])
+            #expect(pair.client.end == nil && server.end == nil)
+        }
+    }
+
+    @Test func `A path that answers says so within a round trip, and the keepalive is what it was`() throws {
+        let pair = try makePair(keepalive: Keepalive(interval: .seconds(15), idleTimeout: .seconds(30)))
+        let question = ask(pair)
+        #expect(try pair.run(for: .seconds(1)) { question.answer != nil })
+        #expect(question.answer == true)
+        let delivered = pair.delivered
+        try pair.run(for: .seconds(10))
+        #expect(pair.delivered == delivered)
+        try pair.run(for: .seconds(6))
+        #expect(pair.delivered > delivered)
+    }
+
+    // B05, B07
+    @Test(arguments: [true, false])
+    func `What stays unanswered for five seconds ends the dialling end`(hasData: Bool) throws {
+        let pair = try makePair(keepalive: Keepalive())
+        pair.link.isCut = true
+        let begun = pair.now
+        if hasData { pair.client.trySend(Message(Bytes("anybody?"))) }
+        #expect(try pair.run(for: .seconds(60)) { pair.client.end != nil })
+        let limit = Duration.seconds(hasData ? 5 : 20)
+        #expect(pair.now - begun <= limit + .milliseconds(100) && pair.now - begun >= limit - .seconds(1))
+        #expect(pair.client.end?.code == .pathLost && pair.client.end?.origin == .path)
+        #expect(pair.client.end?.cause?.code == .idle)
+        // A client that sleeps for a while finds its socket again.
+        #expect(pair.server?.end == nil)
+    }
+
+    @Test func `An outage of four seconds ends nothing`() async throws {
+        let pair = try makePair(keepalive: Keepalive())
+        pair.link.isCut = true
+        pair.client.trySend(Message(Bytes("late")))
+        try pair.run(for: .seconds(4))
+        pair.link.isCut = false
+        try pair.run(for: .seconds(30))
+        #expect(pair.client.end == nil)
+        #expect(await pair.server?.takeMessages().count == 1)
+    }
+
+    // Before the probe of a suspect path found the new address, the connection ended.
+    @Test func `A suspect path makes the client look where its machine is`() throws {
+        let pair = try makePair(keepalive: Keepalive())
+        pair.machineAddress = .loopback(port: 2222)
+        pair.client.trySend(Message(Bytes("from the old address")))
+        try pair.run(for: .seconds(30))
+        #expect(pair.client.end == nil)
+        #expect(pair.client.migration.hasHappened)
+    }
+
+    @Test func `A question to an ended connection is answered at once`() throws {
+        let pair = try makePair()
+        pair.client.close(.normal, reason: "", pair.now)
+        #expect(ask(pair).answer == false)
+    }
+}
