@@ -11,14 +11,18 @@ import TransportTLS
     /// A transport on a loop of its own and a listener to dial.
     private struct Rig {
         let loop: EventLoop
+        let more: [EventLoop]
         let transport: QUICTransport
         let listener: any Listener
         var dialOptions = DialOptions()
         let metrics = InProcessMetrics()
 
-        init(log: Log = Log(), _ change: (inout ListenOptions) -> Void = { _ in }) async throws {
+        init(
+            log: Log = Log(), moreLoops: Int = 0, _ change: (inout ListenOptions) -> Void = { _ in }
+        ) async throws {
             loop = try EventLoop(name: "quic")
-            transport = QUICTransport(loop: loop, log: log, metrics: metrics)
+            more = try (0..<moreLoops).map { try EventLoop(name: "quic \($0 + 2)") }
+            transport = QUICTransport(loop: loop, moreLoops: more, log: log, metrics: metrics)
             let files = try EnginePair.files.get()
             var options = ListenOptions()
             options.security = ServerSecurity(identity: files)
@@ -48,6 +52,7 @@ import TransportTLS
         func tearDown() async {
             await listener.close()
             await loop.shutdown()
+            for loop in more { await loop.shutdown() }
         }
     }
 
@@ -98,6 +103,57 @@ import TransportTLS
         while got.count < 2 { got += try await near.receive() }
         #expect(Set(got.map(\.delivery)) == [.bulk, .unreliable])
         #expect(await near.close(.policy, reason: "done").code == .policy)
+        await rig.tearDown()
+    }
+
+    // R19, B05
+    @Test func `A question to the path is answered by the peer, and at once where the socket has ended`() async throws {
+        let rig = try await Rig()
+        let near = try #require(try await rig.dial() as? any PathAwareSocket)
+        let far = try #require(try await rig.listener.accept() as? any PathAwareSocket)
+        #expect(await near.checkPath(within: .seconds(60)))
+        #expect(await far.checkPath(within: .seconds(60)))
+        #expect(!near.hasMigrated)
+        await near.close()
+        #expect(await !near.checkPath(within: .seconds(60)))
+        await rig.tearDown()
+    }
+
+    // R20, R211
+    @Test(arguments: [0, 3])
+    func `A client that moves to one socket after the other is followed, whatever loop the kernel chooses`(
+        moreLoops: Int
+    ) async throws {
+        let rig = try await Rig(moreLoops: moreLoops)
+        let near = try await rig.dial()
+        let far = try await rig.listener.accept()
+        for round in 0..<20 {
+            try await near.send(Message([UInt8(round)]))
+            #expect(try await far.receive().map(\.payload) == [[UInt8(round)]])
+            try await far.send(Message([UInt8(round)]))
+            #expect(try await near.receive().map(\.payload) == [[UInt8(round)]])
+            // The peer gives a new id for each that was used, a moment later.
+            while await !rig.transport.pool.run({ $0.all.first?.moveToFreshSocket() ?? false }) {
+                try await rig.loop.sleep(for: .milliseconds(1))
+            }
+        }
+        let moved = try #require(near as? any PathAwareSocket)
+        #expect(moved.hasMigrated)
+        #expect(moved.localAddress != near.info.localAddress)
+        if moreLoops > 0 { #expect(rig.metrics["quic.datagrams.handedOver"] > 0) }
+        await near.close()
+        await rig.tearDown()
+    }
+
+    @Test func `Connections are spread over the loops of a listener, and all of them end with it`() async throws {
+        let rig = try await Rig(moreLoops: 3)
+        var pairs: [(any Socket, any Socket)] = []
+        for _ in 0..<16 { pairs.append((try await rig.dial(), try await rig.listener.accept())) }
+        for (near, far) in pairs {
+            try await near.send(Message(Bytes("hello")))
+            #expect(try await far.receive().map(\.payload) == [Bytes("hello")])
+        }
+        for (near, _) in pairs { await near.close() }
         await rig.tearDown()
     }
 

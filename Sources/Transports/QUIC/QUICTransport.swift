@@ -4,7 +4,7 @@ internal import TransportTLS
 
 /// QUIC over UDP: the transport that is tried first.
 ///
-/// All its connections and listeners live on one loop. The wire is described in `docs/protocol.md`.
+/// All the connections that it dials live on one loop, those that it accepts on that one or on several. The wire is described in `docs/protocol.md`.
 public struct QUICTransport: Transport {
     /// `quic`.
     public let name = TransportName.quic
@@ -12,13 +12,21 @@ public struct QUICTransport: Transport {
     public let capabilities: Capabilities = [.streams, .datagrams]
 
     private let loop: EventLoop
+    private let moreLoops: [EventLoop]
     private let log: Log
     private let metrics: any MetricsSink
     let pool: LoopBound<ClientPool>
 
     /// Makes the transport; nothing is opened.
-    public init(loop: EventLoop, log: Log = Log(), metrics: any MetricsSink = NoMetrics()) {
+    ///
+    /// - Parameter moreLoops: loops that share the ports of its listeners with the first one, at most 254. The kernel
+    ///   spreads the connections over them, and one whose client moves stays on its loop (R20).
+    public init(
+        loop: EventLoop, moreLoops: [EventLoop] = [], log: Log = Log(), metrics: any MetricsSink = NoMetrics()
+    ) {
+        precondition(moreLoops.count < 255, "the number of a loop is one byte")
         self.loop = loop
+        self.moreLoops = moreLoops
         self.log = log
         self.metrics = metrics
         pool = LoopBound(ClientPool(loop: loop, log: log, metrics: metrics), on: loop)
@@ -70,22 +78,42 @@ public struct QUICTransport: Transport {
         let key = try TLSFile.read(security.identity.key, what: "the private key", isSecret: true)
         let secret = ResetSecret(key: key)
         let address = try await Resolver.address(of: endpoint.host, port: endpoint.port)
-        let made = await pool.run { pool -> Result<LoopBound<ListenerEndpoint>, TransportError> in
+        let accepted = Inbox<QUICSocket>()
+        let shards = moreLoops.isEmpty ? nil : ListenerShards()
+        var endpoints: [LoopBound<ListenerEndpoint>] = []
+        var bound = address
+        for loop in [loop] + moreLoops {
+            do throws(TransportError) {
+                let made = try await makeEndpoint(
+                    bound, options, credentials, secret, accepted: accepted, shards: shards, loop: loop)
+                bound.port = await made.run { $0.socket.localAddress.port }
+                endpoints.append(made)
+            } catch {
+                for endpoint in endpoints { await endpoint.run { $0.close(.goingAway, reason: "") } }
+                throw error
+            }
+        }
+        var open = endpoint
+        open.port = bound.port
+        return QUICListener(endpoints, endpoint: open, accepted: accepted)
+    }
+
+    private func makeEndpoint(
+        _ address: SocketAddress, _ options: ListenOptions, _ credentials: TLSServerCredentials, _ secret: ResetSecret,
+        accepted: Inbox<QUICSocket>, shards: ListenerShards?, loop: EventLoop
+    ) async throws(TransportError) -> LoopBound<ListenerEndpoint> {
+        let made = await LoopBound((), on: loop).run {
+            [log, metrics] _ -> Result<LoopBound<ListenerEndpoint>, TransportError> in
             do throws(TransportError) {
                 let listener = try ListenerEndpoint(
-                    address, options: options, credentials: credentials, resetSecret: secret, loop: pool.loop,
-                    log: pool.log, metrics: pool.metrics)
-                return .success(LoopBound(listener, on: pool.loop))
+                    address, options: options, credentials: credentials, resetSecret: secret, accepted: accepted,
+                    shards: shards, loop: loop, log: log, metrics: metrics)
+                return .success(LoopBound(listener, on: loop))
             } catch {
                 return .failure(error)
             }
         }
-        let listener = try made.get()
-        return await listener.run { made in
-            var bound = endpoint
-            bound.port = made.socket.localAddress.port
-            return QUICListener(listener, endpoint: bound, accepted: made.accepted)
-        }
+        return try made.get()
     }
 
     private func report(_ progress: DialProgress, _ options: DialOptions) {
@@ -97,18 +125,18 @@ public struct QUICTransport: Transport {
 /// A bound UDP port.
 final class QUICListener: Listener {
     let endpoint: Endpoint
-    private let listener: LoopBound<ListenerEndpoint>
+    private let endpoints: [LoopBound<ListenerEndpoint>]
     private let accepted: Inbox<QUICSocket>
 
-    init(_ listener: LoopBound<ListenerEndpoint>, endpoint: Endpoint, accepted: Inbox<QUICSocket>) {
-        self.listener = listener
+    init(_ endpoints: [LoopBound<ListenerEndpoint>], endpoint: Endpoint, accepted: Inbox<QUICSocket>) {
+        self.endpoints = endpoints
         self.endpoint = endpoint
         self.accepted = accepted
     }
 
     deinit {
         accepted.end(Close(.goingAway, reason: "nobody holds the listener any more", origin: .local))
-        listener.post { $0.close(.goingAway, reason: "the listener closed") }
+        for endpoint in endpoints { endpoint.post { $0.close(.goingAway, reason: "the listener closed") } }
     }
 
     func accept() async throws(Close) -> any Socket {
@@ -119,7 +147,7 @@ final class QUICListener: Listener {
 
     func close(_ code: CloseCode, reason: String) async {
         accepted.end(Close(code, reason: reason, origin: .local))
-        await listener.run { $0.close(code, reason: reason) }
+        for endpoint in endpoints { await endpoint.run { $0.close(code, reason: reason) } }
         // What nobody accepted is not handed out any more.
         while (try? await accepted.takeFirst()) != nil {}
     }

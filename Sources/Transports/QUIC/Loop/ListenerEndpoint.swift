@@ -5,7 +5,8 @@ internal import TransportTLS
 
 /// The connections that share a listener's UDP socket, found by their connection ids.
 ///
-/// Confined to its loop. The socket lives until the listener is closed and the last connection is gone.
+/// Confined to its loop. The socket lives until the listener is closed and the last connection is gone. Where several loops
+/// share the port, each has an endpoint, and hands over what belongs to a connection of another (R20).
 final class ListenerEndpoint: TurnEndHandler {
     /// A connection with what this end keeps beside it.
     private final class Entry {
@@ -38,7 +39,11 @@ final class ListenerEndpoint: TurnEndHandler {
     private let credentials: TLSServerCredentials
     private let resetSecret: ResetSecret
     private let room = PacketRoom()
-    let accepted = Inbox<QUICSocket>()
+    let accepted: Inbox<QUICSocket>
+    /// The endpoints that share the port, this one included; nil where it is alone.
+    private let shards: ListenerShards?
+    private let shardNumber: UInt8
+    private var strays: [UInt8: [ListenerShards.Stray]] = [:]
 
     private var entries: [ObjectIdentifier: Entry] = [:]
     private var byID: [ConnectionID: Entry] = [:]
@@ -64,8 +69,10 @@ final class ListenerEndpoint: TurnEndHandler {
 
     init(
         _ local: SocketAddress, options: ListenOptions, credentials: TLSServerCredentials, resetSecret: ResetSecret,
-        loop: EventLoop, log: Log, metrics: any MetricsSink
+        accepted: Inbox<QUICSocket>, shards: ListenerShards? = nil, loop: EventLoop, log: Log, metrics: any MetricsSink
     ) throws(TransportError) {
+        self.accepted = accepted
+        self.shards = shards
         self.loop = loop
         self.log = log
         self.metrics = metrics
@@ -74,8 +81,10 @@ final class ListenerEndpoint: TurnEndHandler {
         self.resetSecret = resetSecret
         refusals = LogLimiter(time: loop)
         failures = LogLimiter(time: loop)
-        socket = try UDPSocket.bind(local, loop: loop, log: log)
+        socket = try UDPSocket.bind(local, loop: loop, reusePort: shards != nil, log: log)
+        shardNumber = shards?.nextNumber ?? 0
         socket.handler = self
+        shards?.add(LoopBound(self, on: loop))
         keepAlive = self
         // Unowned is sound: the timer is armed only while the endpoint keeps itself.
         anchor = loop.makeTimer { [unowned self] in armAnchor() }
@@ -142,7 +151,8 @@ final class ListenerEndpoint: TurnEndHandler {
             let tls = try TLSSession.server(credentials, protocols: options.applicationProtocols, forQUIC: true)
             let connection = unsafe try QUICConnection(
                 accepting: datagram, from: remote, to: local, tls: tls, resetSecret: resetSecret,
-                limits: options.limits, keepalive: options.keepalive, now: now)
+                idPrefix: shards == nil ? nil : shardNumber, limits: options.limits, keepalive: options.keepalive,
+                now: now)
             let entry = Entry(connection, local: local, remote: remote)
             entry.targetDeadline = now + options.limits.handshakeTimeout
             // Unowned is sound: the timer is armed only while `entries` holds the entry, and the endpoint keeps itself.
@@ -326,7 +336,7 @@ extension ListenerEndpoint: UDPSocketHandler {
     func received(
         _ datagram: UnsafeRawBufferPointer, from remote: SocketAddress, to local: SocketAddress, ecn: UInt8
     ) {
-        guard unsafe !datagram.isEmpty else { return }
+        guard unsafe !datagram.isEmpty, unsafe !handOver(datagram, remote, local, ecn) else { return }
         let now = batchNow ?? loop.now()
         batchNow = now
         guard let entry = unsafe find(datagram) ?? accept(datagram, remote, local) else {
@@ -359,9 +369,40 @@ extension ListenerEndpoint: UDPSocketHandler {
         return entry
     }
 
+    /// A client that has moved comes from other addresses, by which the kernel may choose another loop's socket: the first
+    /// byte of the connection's id says where it is at home.
+    private func handOver(
+        _ datagram: UnsafeRawBufferPointer, _ remote: SocketAddress, _ local: SocketAddress, _ ecn: UInt8
+    ) -> Bool {
+        guard let shards, datagram.count > ConnectionID.length, unsafe datagram[0] & 0x80 == 0 else { return false }
+        let home = unsafe datagram[1]
+        guard home != shardNumber, home < shards.count else { return false }
+        let stray = unsafe ListenerShards.Stray(
+            bytes: Bytes(copying: datagram), remote: remote, local: local, ecn: ecn)
+        strays[home, default: []].append(stray)
+        return true
+    }
+
+    /// Takes what came to the socket of another loop.
+    func take(_ strays: [ListenerShards.Stray]) {
+        for stray in strays {
+            unsafe stray.bytes.withUnsafeBytes {
+                unsafe received($0, from: stray.remote, to: stray.local, ecn: stray.ecn)
+            }
+        }
+        receivedAll()
+    }
+
     func receivedAll() {
         let now = batchNow ?? loop.now()
         batchNow = nil
+        if let shards, !strays.isEmpty {
+            for (home, strays) in strays {
+                metrics.add(strays.count, to: "quic.datagrams.handedOver")
+                shards.give(strays, to: home)
+            }
+            strays = [:]
+        }
         let entries = unsettled
         unsettled.removeAll(keepingCapacity: true)
         for entry in entries {
