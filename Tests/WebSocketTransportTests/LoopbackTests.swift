@@ -29,6 +29,19 @@ import WebSocketTransport
         }
     }
 
+    // B05
+    @Test func `A question to the path is answered by the peer, and at once where the socket has ended`() async throws {
+        try await withPair { near, far in
+            for socket in [near, far] {
+                let asked = try #require(socket as? any PathAwareSocket)
+                #expect(await asked.checkPath(within: .seconds(60)))
+                #expect(!asked.hasMigrated)
+            }
+            await near.close()
+            #expect(await !(try #require(near as? any PathAwareSocket)).checkPath(within: .seconds(60)))
+        }
+    }
+
     private func withPair(_ body: (any Socket, any Socket) async throws -> Void) async throws {
         let loop = try EventLoop(name: "test")
         let transport = WebSocketTransport(loop: loop)

@@ -1,5 +1,5 @@
 internal import CLinux
-internal import TransportKit
+package import TransportKit
 
 extension SocketAddress {
     /// Reads what C gives out; nil where it holds no address.
@@ -28,6 +28,25 @@ extension SocketAddress {
         }
         result.port = port
         return result
+    }
+
+    /// The address that this machine would send from to this one now; nil where there is no way.
+    package var source: SocketAddress? {
+        // Connecting UDP sends nothing.
+        let descriptor = tk_udp_connect(linux)
+        guard descriptor >= 0 else { return nil }
+        defer { tk_close(descriptor) }
+        return SocketAddress(tk_local_address(descriptor))
+    }
+
+    /// Whether two addresses of this machine are of one network, as far as they tell: IPv6 has many of each, and takes
+    /// another now and then (RFC 8981).
+    package func isBeside(_ other: SocketAddress) -> Bool {
+        switch (address, other.address) {
+        case (.ipv4(let left), .ipv4(let right)): left == right
+        case (.ipv6(let left, _), .ipv6(let right, _)): left.high == right.high
+        case (.ipv4, .ipv6), (.ipv6, .ipv4): false
+        }
     }
 
     /// Whether it is `::` or `0.0.0.0`.

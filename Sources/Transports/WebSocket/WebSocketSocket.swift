@@ -35,6 +35,8 @@ final class WebSocketSocket: Socket {
         }
 
         func close(_ code: CloseCode, reason: String) async -> Close { await session.close(code, reason: reason) }
+
+        func ask(_ question: PathQuestion) { session.ask(question) }
     }
 
     init(_ session: WebSocketSession, info: SocketInfo, loop: EventLoop) {
@@ -76,4 +78,16 @@ final class WebSocketSocket: Socket {
     }
 
     private static let noStreams = "a WebSocket without the sub-protocol \(WireNames.muxSubprotocol) has no streams"
+}
+
+extension WebSocketSocket: PathAwareSocket {
+    var hasMigrated: Bool { false }
+
+    var localAddress: SocketAddress? { info.localAddress }
+
+    func checkPath(within limit: Duration) async -> Bool {
+        let question = PathQuestion()
+        await loopSide.ask(question)
+        return await question.answer(within: limit, time: loop, executor: loop)
+    }
 }

@@ -39,7 +39,12 @@ internal import TransportKit
     private let allowsText: Bool
     private var wire: WebSocketWire
     private var liveness: Liveness
+    /// What waits for an answer; only the end that dialled gives a path up by it.
+    private var answers: AnswerWatch?
+    private var lastWrite = Instant.zero
+    private var questions: [PathQuestion] = []
     private var livenessTimer: LoopTimer?
+    private var livenessDeadline = Instant.zero
     private var endTimer: LoopTimer?
 
     private var phase = Phase.open
@@ -81,6 +86,7 @@ internal import TransportKit
         loop = pipe.loop
         wire = WebSocketWire(role: role, maxMessageBytes: limits.maxMessageBytes, headers: pipe.room.headers)
         liveness = Liveness(keepalive, now: loop.now())
+        if role == .client { answers = AnswerWatch(keepalive) }
     }
 
     /// Begins with the bytes that came glued to the head of the upgrade.
@@ -88,7 +94,7 @@ internal import TransportKit
         pipe.owner = self
         // Unowned is sound, here and below: the pipe keeps the session until it is closed, and then no timer is armed.
         livenessTimer = loop.makeTimer { [unowned self] in checkLiveness() }
-        livenessTimer?.arm(at: liveness.deadline)
+        armLiveness()
         if !rest.isEmpty { unsafe rest.withUnsafeBytes { unsafe pipeReceived($0) } }
         if incomingWeight < limits.receiveBufferBytes { pipe.resume() }
     }
@@ -149,6 +155,7 @@ internal import TransportKit
     }
 
     private func write(_ messages: [Message]) {
+        noteSending()
         pipe.write { output in
             for message in messages { wire.write(message, into: &output) }
         }
@@ -227,6 +234,7 @@ internal import TransportKit
         livenessTimer?.disarm()
         arrived.signal()
         for sender in senders { sender.signal() }
+        settleQuestions(false)
     }
 
     private func writeClose(_ frame: CloseFrame) {
@@ -279,16 +287,70 @@ internal import TransportKit
 
     // MARK: - Liveness
 
+    /// Asks the peer for a sign of life.
+    func ask(_ question: PathQuestion) {
+        guard case .open = phase, isWhereItWas else { return question.settle(false) }
+        questions.removeAll { $0.answer != nil }
+        questions.append(question)
+        ping()
+    }
+
+    /// TCP cannot move: where packets to the peer leave from another address now, it is not heard of again.
+    private var isWhereItWas: Bool {
+        guard let local = pipe.localAddress, let remote = pipe.remoteAddress else { return false }
+        return remote.source.map { $0.isBeside(local) } ?? false
+    }
+
+    private func settleQuestions(_ isAnswered: Bool) {
+        guard !questions.isEmpty else { return }
+        let asked = questions
+        questions = []
+        for question in asked { question.settle(isAnswered) }
+    }
+
+    private func ping() {
+        noteSending()
+        pipe.write { wire.writePing(into: &$0) }
+    }
+
+    /// Something is about to be written that needs an answer.
+    private func noteSending() {
+        guard answers != nil else { return }
+        let now = loop.now()
+        // After a pause the kernel is asked what became of the last bytes: it does not tell by itself.
+        if answers?.isWaiting == true, now - lastWrite >= Self.pause, pipe.transmission.isAcknowledged {
+            answers?.heard()
+        }
+        lastWrite = now
+        answers?.sent(now: now)
+        if let deadline = answers?.deadline, deadline < livenessDeadline { armLiveness() }
+    }
+
+    private static let pause = Duration.seconds(1)
+
+    private func armLiveness() {
+        livenessDeadline = min(liveness.deadline, answers?.deadline ?? liveness.deadline)
+        livenessTimer?.arm(at: livenessDeadline)
+    }
+
     private func checkLiveness() {
         guard case .open = phase else { return }
-        switch liveness.timeout(now: loop.now(), pipe.transmission) {
-        case .nothing: break
-        case .ping: pipe.write { wire.writePing(into: &$0) }
+        let now = loop.now()
+        let transmission = pipe.transmission
+        if let acknowledged = transmission.lastAcknowledgement { answers?.progressed(at: acknowledged) }
+        switch answers?.timeout(now: now, isAnswered: transmission.isAcknowledged) {
+        case .nothing, nil: break
+        case .probe: ping()
         case .lost:
-            disappear(.pathLost(TransportError(.idle, "the path was silent for too long")))
-            return
+            return disappear(.pathLost(TransportError(.idle, "what was sent has stayed unanswered for too long")))
         }
-        livenessTimer?.arm(at: liveness.deadline)
+        switch liveness.timeout(now: now, transmission) {
+        case .nothing: break
+        case .ping: ping()
+        case .lost:
+            return disappear(.pathLost(TransportError(.idle, "the path was silent for too long")))
+        }
+        armLiveness()
     }
 }
 
@@ -299,7 +361,10 @@ extension WebSocketSession: PipeOwner {
 
     func pipeReceived(_ bytes: UnsafeRawBufferPointer) {
         switch phase {
-        case .open: liveness.received(now: loop.now())
+        case .open:
+            liveness.received(now: loop.now())
+            answers?.heard()
+            settleQuestions(true)
         case .closing: break
         case .settling, .finishing, .gone: return
         }
