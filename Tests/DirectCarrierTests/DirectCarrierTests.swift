@@ -219,30 +219,6 @@ import TransportKitTesting
         withExtendedLifetime(near) {}
     }
 
-    @Test func `A wake dials afresh and ends what stands`() throws {  // R61
-        let world = try DirectWorld()
-        defer { world.end() }
-        let standing = try world.open()
-        world.network.change(.quic) { $0.isSilent = true }
-        world.network.change(.webSocket) { $0.isSilent = true }
-        let opening = world.simulation.start { [carrier = world.carrier] in try? await carrier.open() }
-        world.simulation.advance(by: .seconds(5))
-        world.network.change(.quic) { $0.isSilent = false }
-        world.network.change(.webSocket) { $0.isSilent = false }
-        world.place.current = "office"
-        try world.simulation.run { [carrier = world.carrier] in await carrier.wake() }
-        let fresh = try #require(try world.simulation.run { await opening.value })
-        #expect(world.carrier.reports.last?.network == "office")
-        let end = try world.simulation.run { () async -> Close? in
-            do throws(Close) { _ = try await standing.receive() } catch { return error }
-            return nil
-        }
-        #expect(end?.code == .goingAway && end?.origin == .local)
-        // A local end blames nobody.
-        #expect(world.record.demotions.isEmpty)
-        withExtendedLifetime(fresh) {}
-    }
-
     @Test func `A closed carrier opens nothing more and leaves nothing`() throws {
         let world = try DirectWorld()
         defer { world.end() }

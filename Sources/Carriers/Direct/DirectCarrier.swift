@@ -6,8 +6,9 @@ public import TransportKit
 /// What to dial when is the race policy's decision, what counts as broken the demotion policy's, and the path memory of
 /// the context keeps what follows. Any number of sessions may be open at once.
 ///
-/// `wake()` starts every establishment under way over and ends the sessions that stand with 1001, because they stood on a
-/// network that may be gone.
+/// `wake()` starts every establishment under way over, asks the sessions that stand for a sign of life, from the machine's
+/// new address where they can move, and dials a new one beside that (R60, R61). Where they answer within a second, the new
+/// one is let go; else it takes over: they end with 1001, and the next `open` gets it.
 public actor DirectCarrier: Carrier {
     nonisolated let url: ServiceURL
     nonisolated let transports: [any Transport]
@@ -22,6 +23,8 @@ public actor DirectCarrier: Carrier {
     private var learning: Set<PathKey> = []
     private var failures = 0
     private var closed: Close?
+    /// What goes on after a wake.
+    var recovery: Recovery?
 
     /// Makes a carrier; nothing is opened.
     ///
@@ -73,11 +76,17 @@ public actor DirectCarrier: Carrier {
         defer { state.endOpening() }
         while true {
             if let closed { throw closed }
-            let establishment = begin(firstFlight: firstFlight)
-            let isWoken = await establishment.settled.wait()
+            let establishment = takeSpare() ?? begin(firstFlight: firstFlight, isSpare: false)
+            let isCancelled = establishment.outcome == nil ? await !establishment.settled.wait() : false
             switch establishment.outcome {
             case .won(let socket):
                 failures = 0
+                state.show(socket)
+                if establishment.isSpare {
+                    settleRecovery()
+                    // The wire was open before anybody knew what to say on it.
+                    if let firstFlight { try await socket.send(Message(firstFlight)) }
+                }
                 return socket
             case .failed(let close):
                 failures += 1
@@ -87,7 +96,7 @@ public actor DirectCarrier: Carrier {
             case .abandoned:
                 throw .cancelled
             case nil:
-                precondition(!isWoken, "the signal is given with the outcome")
+                precondition(isCancelled, "the signal is given with the outcome")
                 establishment.outcome = .abandoned
                 abandon(establishment)
                 throw .cancelled
@@ -95,8 +104,11 @@ public actor DirectCarrier: Carrier {
         }
     }
 
-    /// Dials afresh and ends what stands.
+    /// Dials afresh, and keeps of what stands what still works. Returns before that is known.
     public func wake() async {
+        // One that nobody has taken is of the network that was, too.
+        let unused = endRecovery()
+        let standing = state.sockets.filter { !$0.watch.hasEnded && $0 !== unused }
         for establishment in establishments.values {
             // What goes on only to learn belongs to the network that was; whoever waits dials anew.
             let waits = establishment.outcome == nil
@@ -106,13 +118,14 @@ public actor DirectCarrier: Carrier {
                 establishment.settled.signal()
             }
         }
-        await closeSockets(.goingAway, reason: "the network is back or has changed")
+        recover(standing)
     }
 
     /// Ends the carrier, its dials and its sessions.
     public func close(_ code: CloseCode, reason: String) async {
         let close = closed ?? Close(code, reason: reason, origin: .local)
         closed = close
+        endRecovery()
         let dials = establishments.values.flatMap { $0.tasks.values }
         for establishment in establishments.values {
             let waits = establishment.outcome == nil
@@ -134,9 +147,14 @@ public actor DirectCarrier: Carrier {
         }
     }
 
+    /// Closes a session without waiting for its peer; the close ends by itself, within the linger time.
+    func closeLater(_ socket: DirectSocket, _ code: CloseCode, _ reason: String) {
+        Task(executorPreference: context.executor) { _ = await socket.close(code, reason: reason) }
+    }
+
     // MARK: - The race
 
-    private func begin(firstFlight: Bytes?) -> Establishment {
+    func begin(firstFlight: Bytes?, isSpare: Bool) -> Establishment {
         nextID += 1
         let network = context.network()
         let key = network.map { PathKey(network: $0, destination: "\(url.endpoint.host):\(url.endpoint.port)") }
@@ -145,13 +163,13 @@ public actor DirectCarrier: Carrier {
         let plan = racePolicy.plan(names, record: record)
         let establishment = Establishment(
             id: nextID, race: Race(names, plan: plan, now: context.time.now()), plan: plan, key: key,
-            began: context.time.wallNow(), record: record, firstFlight: firstFlight)
+            began: context.time.wallNow(), record: record, firstFlight: firstFlight, isSpare: isSpare)
         establishments[nextID] = establishment
         step(establishment) { race, now in race.passed(now: now) }
         return establishment
     }
 
-    private func abandon(_ establishment: Establishment) {
+    func abandon(_ establishment: Establishment) {
         step(establishment) { race, now in race.abandon(now: now) }
     }
 
@@ -192,6 +210,7 @@ public actor DirectCarrier: Carrier {
             establishments[establishment.id] = nil
             observe(establishment)
         }
+        if establishment.isSpare, establishment.outcome != nil { settleRecovery() }
     }
 
     private func dial(_ name: TransportName, _ establishment: Establishment, claim: Claim, isProbe: Bool) {
@@ -292,14 +311,19 @@ public actor DirectCarrier: Carrier {
         }
         let dial = context.observer == nil ? "" : establishment.name
         let watch = SessionWatch(time: context.time, lasting: key == nil ? nil : ledger.soundness) {
-            [ledger, state, observer = context.observer, time = context.time, dial] event in
+            [
+                ledger, state, observer = context.observer, time = context.time, dial,
+                weak pathAware = socket as? any PathAwareSocket
+            ] event in
             switch event {
             case .lasted:
                 if let key { ledger.lasted(transport, on: key) }
             case .ended(let close, let age):
                 state.sessionEnded()
                 guard let key else { return }
-                let ending = SessionEnding(transport: transport, close: close, sinceFirstMessage: age)
+                let hasMigrated = pathAware?.hasMigrated ?? false
+                let ending = SessionEnding(
+                    transport: transport, close: close, sinceFirstMessage: age, migrated: hasMigrated)
                 ledger.ended(ending, on: key)
                 observer?.observe(
                     PathObservation(time: time.wallNow(), path: key, dial: dial, event: .ended(ending)))

@@ -65,6 +65,18 @@ final class DirectSocket: Socket {
     }
 }
 
+extension DirectSocket: PathAwareSocket {
+    private var pathAware: (any PathAwareSocket)? { inner as? any PathAwareSocket }
+
+    var hasMigrated: Bool { pathAware?.hasMigrated ?? false }
+
+    var localAddress: SocketAddress? { pathAware?.localAddress ?? info.localAddress }
+
+    func checkPath(within limit: Duration) async -> Bool {
+        await pathAware?.checkPath(within: limit) ?? false
+    }
+}
+
 /// A stream that was opened before anything had arrived: what it reads proves that the path carries.
 private final class DirectStream: Stream {
     private let inner: any Stream

@@ -54,6 +54,10 @@ final class DirectState: Sendable {
             inner.sockets.append(WeakSocket(socket: socket))
             inner.openCount += 1
         }
+    }
+
+    /// Says that a socket is in somebody's hands.
+    func show(_ socket: DirectSocket) {
         let path = CarrierPath(
             carrier: "direct", transport: socket.info.transport, remoteAddress: socket.info.remoteAddress)
         states.set(.open(path))

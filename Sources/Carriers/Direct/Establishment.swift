@@ -19,6 +19,8 @@ final class Establishment {
     /// What the memory said when it began.
     let record: PathRecord
     let firstFlight: Bytes?
+    /// Whether it was begun beside the question whether the sessions that stand still work.
+    let isSpare: Bool
     let plannedStarts: [TransportName: Duration]
     /// Given when there is an outcome.
     let settled = Signal()
@@ -34,8 +36,9 @@ final class Establishment {
 
     init(
         id: UInt64, race: Race, plan: [Attempt], key: PathKey?, began: WallTime, record: PathRecord,
-        firstFlight: Bytes?
+        firstFlight: Bytes?, isSpare: Bool
     ) {
+        self.isSpare = isSpare
         self.id = id
         self.race = race
         self.key = key

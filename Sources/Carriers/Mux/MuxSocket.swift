@@ -37,3 +37,15 @@ final class MuxSocket: Socket {
         await core.close(code, reason: reason)
     }
 }
+
+extension MuxSocket: PathAwareSocket {
+    private var pathAware: (any PathAwareSocket)? { core.inner as? any PathAwareSocket }
+
+    var hasMigrated: Bool { pathAware?.hasMigrated ?? false }
+
+    var localAddress: SocketAddress? { pathAware?.localAddress ?? info.localAddress }
+
+    func checkPath(within limit: Duration) async -> Bool {
+        await pathAware?.checkPath(within: limit) ?? false
+    }
+}

@@ -90,6 +90,11 @@ public final class MemoryNetwork: Sendable {
         for path in paths(of: transport) { path.vanish() }
     }
 
+    /// Moves every open socket of a transport to another network, as QUIC does where the machine's address changes.
+    public func migrate(_ transport: TransportName = .memory) {
+        for path in paths(of: transport) { path.migrate() }
+    }
+
     private func paths(of transport: TransportName) -> [MemoryPath] {
         state.withLock { $0.paths.filter { $0.transport == transport }.compactMap(\.path) }
     }

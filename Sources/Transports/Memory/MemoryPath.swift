@@ -83,6 +83,7 @@ final class MemoryPath: Sendable {
     func apply(_ faults: MemoryFaults) { change { state, now in state.apply(faults, now) } }
     func cut() { change { state, _ in state.cut() } }
     func vanish() { change { state, now in state.vanish(now) } }
+    func migrate() { change { state, _ in state.hasMigrated = true } }
 
     /// Sends without waiting for room, as a first flight does.
     func push(_ messages: [Message], from end: PathEnd) {

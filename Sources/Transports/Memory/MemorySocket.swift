@@ -141,3 +141,24 @@ extension Optional {
         return self
     }
 }
+
+extension MemorySocket: PathAwareSocket {
+    var localAddress: SocketAddress? { info.localAddress }
+
+    var hasMigrated: Bool { path.change { state, _ in state.hasMigrated } }
+
+    func checkPath(within limit: Duration) async -> Bool {
+        let signal = Signal()
+        let begun = path.change { _, now in now }
+        let isAnswered = await path.ask(signal) { [end] state, now -> Step<Bool> in
+            if state[end].verdict != nil || state[end].closing != nil { return .done(false) }
+            let answer = state.answer(toWhatWasAskedAt: begun)
+            if now >= answer { return .done(true) }
+            if now >= begun + limit { return .done(false) }
+            state.addWaiting(signal, at: end)
+            return .wait(until: min(answer, begun + limit, state.nextChange(at: end)))
+        }
+        path.change { [end] state, _ in state.removeWaiting(signal, at: end) }
+        return isAnswered ?? false
+    }
+}

@@ -45,7 +45,10 @@ struct PathState: Sendable {
     private var faults = MemoryFaults()
     /// Since when nothing gets through.
     private var silentSince: Instant?
+    private var silenceEnd = Instant.zero
     private var hasVanished = false
+    /// Whether the dialler's end has moved to another network.
+    var hasMigrated = false
     private var woken: [Signal] = []
     /// When the state was last looked at.
     private var settled = Instant.zero
@@ -87,6 +90,13 @@ struct PathState: Sendable {
 
     /// When something that leaves now is due at the other end.
     func due(_ now: Instant) -> Instant { silentSince == nil ? now + faults.delay : .never }
+
+    /// When the answer to a question of then is here, which an end does not ask its application; never while nothing gets
+    /// through.
+    func answer(toWhatWasAskedAt begun: Instant) -> Instant {
+        guard silentSince == nil else { return .never }
+        return max(begun, silenceEnd) + faults.delay * 2
+    }
 
     /// When the next thing happens at an end by itself: something arrives, or the silence has lasted too long.
     func nextChange(at end: PathEnd) -> Instant {
@@ -240,6 +250,7 @@ struct PathState: Sendable {
         if faults.isSilent { return fallSilent(now) }
         guard !hasVanished, silentSince != nil else { return }
         silentSince = nil
+        silenceEnd = now
         for end in [PathEnd.dialer, .listener] {
             for index in self[end].arriving.indices where self[end].arriving[index].due == .never {
                 self[end].arriving[index].due = due(now)
