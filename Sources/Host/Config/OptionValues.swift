@@ -96,18 +96,23 @@ struct LimitsOptions: Decodable, Sendable {
     }
 }
 
-/// How a path is kept alive, as an option; `interval: 0s` switches the pings off.
+/// How a path is kept alive, as an option; `interval: 0s` switches the pings off, and `lostAfter: 0s` lets nothing but the
+/// idle timeout end a silent path.
 struct KeepaliveOptions: Decodable, Sendable {
     var interval: Duration?
     var idleTimeout: TimeLimit?
+    var probeAfter: Duration?
+    var lostAfter: Duration?
 
     enum CodingKeys: String, CodingKey, CaseIterable {
-        case interval, idleTimeout
+        case interval, idleTimeout, probeAfter, lostAfter
     }
 
     func apply(to keepalive: inout Keepalive) {
         if let interval { keepalive.interval = interval > .zero ? interval : nil }
         if let idleTimeout { keepalive.idleTimeout = idleTimeout.value }
+        if let probeAfter { keepalive.probeAfter = probeAfter }
+        if let lostAfter { keepalive.lostAfter = lostAfter > .zero ? lostAfter : nil }
     }
 }
 

@@ -1,0 +1,205 @@
+import RigSupport
+import Testing
+
+extension RigSuite {
+    /// A client whose network changes, sleeps or dies under a session.
+    @Suite(.timeLimit(.minutes(5))) struct PathScenarioTests {
+        private static let word = Array("still there?".utf8)
+
+        private func makeTunnel(
+            _ net: Topology, _ transports: String, listener: [String] = []
+        ) async throws -> Tunnel {
+            var options = Tunnel.Options()
+            options.transports = transports
+            options.listener = listener
+            return try await Tunnel(net, options)
+        }
+
+        /// Sends a tick every 100 ms to the echo and says when each came back, in milliseconds from the beginning.
+        private func ticks(_ count: Int, over socket: RawSocket) async throws -> [Double] {
+            let begun = monotonicNanoseconds()
+            async let sending: Void = blocking {
+                for tick in 0..<count {
+                    let due = begun + UInt64(tick) * 100_000_000
+                    let now = monotonicNanoseconds()
+                    if due > now { pause(.nanoseconds(Int64(due - now))) }
+                    try socket.send([UInt8(tick)])
+                }
+            }
+            let arrivals = try await blocking {
+                try (0..<count).map { tick in
+                    let byte = try socket.receive(exactly: 1, within: .seconds(10))
+                    guard byte == [UInt8(tick)] else { throw RigFailure("tick \(tick) came back as \(byte)") }
+                    return Double(monotonicNanoseconds() - begun) / 1e6
+                }
+            }
+            try await sending
+            return arrivals
+        }
+
+        /// How much later than the ticks before and after it the latest one came back.
+        private func widestGap(_ arrivals: [Double]) -> Double {
+            zip(arrivals, arrivals.dropFirst()).map { $1 - $0 }.max() ?? 0
+        }
+
+        // R19, R152, R211
+        @Test(arguments: ["another route", "another address"])
+        func `A client that comes to another network keeps its session over QUIC, and every tick`(
+            change: String
+        ) async throws {
+            try await withTopology(.secondNetwork) { net in
+                let away = try net.away
+                for link in [net.link, away.link] { try await link.set(.both, "delay=20ms") }
+                let tunnel = try await makeTunnel(net, "[quic]")
+                let server = try await tunnel.startServer()
+                let client = try await tunnel.startClient()
+                let (socket, _) = try await tunnel.connectWhenUsable(within: .seconds(10))
+                // The last of the handshake, and the ids that moving takes.
+                _ = try await ticks(10, over: socket)
+                let connections = tunnel.echo.connections
+                let descriptors = client.openDescriptors
+                async let arrivals = ticks(60, over: socket)
+                try await Task.sleep(for: .milliseconds(2030))
+                if change == "another address" {
+                    try await net.client.removeAddress("192.168.1.2", from: "eth0")
+                }
+                try await net.useNetwork(away)
+                let times = try await arrivals
+                let gap = widestGap(times)
+                print("migration to \(change): \(times.count) of 60 ticks, widest gap \(gap) ms of 100 ms, at 40 ms")
+                #expect(gap <= 100 + 100 + 40)
+                #expect(tunnel.echo.connections == connections, "the forwarded connection is the same")
+                _ = try await client.errors.line(containing: " moves from 192.168.1.2")
+                #expect(try await away.link.report().aToB.udp > 20)
+                #expect(server.errors.all.count { $0.contains("QUIC from") && $0.contains(" ended") } <= 1)
+                // And back.
+                if change == "another address" { try await net.client.addAddress("192.168.1.2", to: "eth0") }
+                try await net.useNetwork(net.home)
+                #expect(try await socket.echo(Self.word) == Self.word)
+                #expect(
+                    try await eventually("few sockets", within: .seconds(5)) {
+                        client.openDescriptors <= descriptors ? true : nil
+                    })
+            }
+        }
+
+        // R27: TCP cannot move.
+        @Test func `A client that comes to another network has a new session over WebSocket within two seconds`()
+            async throws
+        {
+            try await withTopology(.secondNetwork) { net in
+                let away = try net.away
+                for link in [net.link, away.link] { try await link.set(.both, "delay=20ms") }
+                let tunnel = try await makeTunnel(net, "[websocket]")
+                _ = try await tunnel.startServer()
+                _ = try await tunnel.startClient()
+                let (socket, _) = try await tunnel.connectWhenUsable(within: .seconds(10))
+                try await net.useNetwork(away)
+                let (next, after) = try await tunnel.connectWhenUsable(within: .seconds(10))
+                print("a new session over WebSocket after \(after)")
+                #expect(after < .seconds(2))
+                #expect(try await next.echo(Self.word) == Self.word)
+                await #expect(throws: (any Error).self) { try await socket.echo(Self.word) }
+            }
+        }
+
+        // B05
+        @Test(arguments: ["quic", "websocket"])
+        func `A client that was stopped for ten seconds has its session still`(transport: String) async throws {
+            try await withTopology { net in
+                try await net.link.set(.both, "delay=20ms")
+                let tunnel = try await makeTunnel(net, "[\(transport)]")
+                _ = try await tunnel.startServer()
+                let client = try await tunnel.startClient()
+                let (socket, _) = try await tunnel.connectWhenUsable(within: .seconds(10))
+                // Both directions have something to say meanwhile.
+                client.freeze()
+                try socket.send([1])
+                try await Task.sleep(for: .seconds(10))
+                client.thaw()
+                let started = ContinuousClock.now
+                #expect(try await blocking { try socket.receive(exactly: 1) } == [1])
+                #expect(try await socket.echo(Self.word) == Self.word)
+                print("awake over \(transport) after \(ContinuousClock.now - started)")
+                try await Task.sleep(for: .seconds(6))
+                #expect(try await socket.echo(Self.word) == Self.word)
+                #expect(!client.errors.all.contains { $0.contains("main: 1006") })
+            }
+        }
+
+        // B05, short: the door gives up after 6 s instead of 45.
+        @Test(arguments: ["quic", "websocket"])
+        func `A client that slept until its door had given up is answered within three seconds`(
+            transport: String
+        ) async throws {
+            try await withTopology { net in
+                try await net.link.set(.both, "delay=20ms")
+                let tunnel = try await makeTunnel(
+                    net, "[\(transport)]", listener: ["keepalive: { interval: 2s, idleTimeout: 6s }"])
+                let server = try await tunnel.startServer()
+                let client = try await tunnel.startClient()
+                _ = try await tunnel.connectWhenUsable(within: .seconds(10))
+                client.freeze()
+                try await Task.sleep(for: .seconds(14))
+                _ = try? await server.errors.line(containing: "ended", within: .seconds(1))
+                client.thaw()
+                let (_, after) = try await tunnel.connectWhenUsable(within: .seconds(20))
+                print("usable over \(transport) after \(after) of being awake")
+                #expect(after < .seconds(3))
+            }
+        }
+
+        // B06, short
+        @Test(arguments: ["quic", "websocket"])
+        func `A link that went away comes back with another address, on fresh sockets`(transport: String) async throws {
+            try await withTopology { net in
+                try await net.link.set(.both, "delay=20ms")
+                let tunnel = try await makeTunnel(net, "[\(transport)]")
+                _ = try await tunnel.startServer()
+                let client = try await tunnel.startClient()
+                let (socket, _) = try await tunnel.connectWhenUsable(within: .seconds(10))
+                let before = client.openDescriptors
+                try await net.client.removeAddress("192.168.1.2", from: "eth0")
+                try? await net.loseRoutes()
+                _ = try? await socket.echo(Self.word, within: .milliseconds(100))
+                try await Task.sleep(for: .seconds(10))
+                try await net.client.addAddress("192.168.1.77", to: "eth0")
+                try await net.useNetwork(net.home)
+                let (next, after) = try await tunnel.connectWhenUsable(within: .seconds(20))
+                print("back over \(transport) with another address after \(after)")
+                #expect(after < .seconds(3))
+                #expect(try await next.echo(Self.word) == Self.word)
+                socket.close()
+                _ = try await eventually("as many sockets as before", within: .seconds(10)) {
+                    client.openDescriptors <= before ? true : nil
+                }
+            }
+        }
+
+        // B07, B09
+        @Test(arguments: ["quic", "websocket"])
+        func `A path that dies under a session is given up after five seconds, and a slow one is not`(
+            transport: String
+        ) async throws {
+            try await withTopology { net in
+                try await net.link.set(.both, "delay=20ms rate=1mbit queue=64k")
+                let tunnel = try await makeTunnel(net, "[\(transport)]")
+                _ = try await tunnel.startServer()
+                let client = try await tunnel.startClient()
+                let (socket, _) = try await tunnel.connectWhenUsable(within: .seconds(10))
+                let bytes = [UInt8](repeating: 3, count: 1_500_000)
+                #expect(try await socket.echo(bytes, within: .seconds(60)) == bytes)
+                #expect(!client.errors.all.contains { $0.contains("unanswered") })
+                let started = ContinuousClock.now
+                try await net.link.blackhole()
+                try socket.send(Self.word)
+                _ = try await client.errors.line(containing: "unanswered", within: .seconds(20))
+                let took = ContinuousClock.now - started
+                print("given up over \(transport) after \(took)")
+                #expect(took > .seconds(4) && took < .seconds(7))
+                try await net.link.blackhole(.both, false)
+                _ = try await tunnel.connectWhenUsable(within: .seconds(20))
+            }
+        }
+    }
+}
