@@ -19,8 +19,12 @@ public struct QUICTransport: Transport {
 
     /// Makes the transport; nothing is opened.
     ///
-    /// - Parameter moreLoops: loops that share the ports of its listeners with the first one, at most 254. The kernel
-    ///   spreads the connections over them, and one whose client moves stays on its loop (R20).
+    /// - Parameters:
+    ///   - loop: where its dials and listeners run.
+    ///   - moreLoops: loops that share the ports of its listeners with the first one, at most 254. The kernel spreads the
+    ///     connections over them, and one whose client moves stays on its loop (R20).
+    ///   - log: where it logs.
+    ///   - metrics: where it counts.
     public init(
         loop: EventLoop, moreLoops: [EventLoop] = [], log: Log = Log(), metrics: any MetricsSink = NoMetrics()
     ) {
