@@ -121,7 +121,8 @@ import TransportKit
         ),
         (
             "{ kind: direct, url: \"wss://a\", keepalive: { intervall: 5s } }",
-            "carriers.a.keepalive.intervall: unknown key; did you mean 'interval'? allowed are interval and idleTimeout"
+            "carriers.a.keepalive.intervall: unknown key; did you mean 'interval'? allowed are interval, idleTimeout, "
+                + "probeAfter and lostAfter"
         ),
         (
             "{ kind: direct, url: \"wss://a\", urls: 5 }",
