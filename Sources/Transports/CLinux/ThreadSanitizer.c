@@ -6,11 +6,13 @@
 // names `zYu…YTXEfU` is a function literal of type (inout sending State) -> sending Result.
 //
 // A continuation that is resumed before its task sleeps is ordered by an atomic inside the Swift run time, which is not
-// instrumented. Only reports whose innermost frame is that function itself are left out.
+// instrumented. Only reports whose innermost frame is that function itself, or the one that resumes it (`Scc6resume`), are
+// left out.
 const char *__tsan_default_suppressions(void);
 
 const char *__tsan_default_suppressions(void)
 {
 	return "race:zYu*YTXEfU\n"
-		   "race_top:withUnsafeContinuation\n";
+		   "race_top:withUnsafeContinuation\n"
+		   "race_top:Scc6resume9returning\n";
 }
