@@ -71,12 +71,7 @@ final class PathLedger: Sendable {
             history.carried(transport, at: now)
             if let roundTrip { history.measured(roundTrip: roundTrip) }
         }
-        let proven = suspicions.withLock { suspicions in
-            let proven = suspicions[path, default: []].filter { $0.event.transport != transport }
-            suspicions[path]?.removeAll { $0.event.transport != transport }
-            return proven
-        }
-        for suspicion in proven { settle(suspicion.event, on: path, at: suspicion.time) }
+        settleSuspicions(on: path) { $0 != transport }
     }
 
     /// A transport deserves to go first on this path.
@@ -96,7 +91,7 @@ final class PathLedger: Sendable {
     /// - Parameter carrier: what carries the session that was wanted; nil while nothing does.
     func failed(_ transport: TransportName, _ error: TransportError, carrier: TransportName?, on path: PathKey) {
         suspect(.failedToOpen(transport, error), because: "it did not open: \(error)", on: path)
-        if carrier != nil { settleSuspicions(of: transport, on: path) }
+        if carrier != nil { settleSuspicions(on: path) { $0 == transport } }
     }
 
     /// Everything has failed, so nothing is to blame for it but the network.
@@ -142,10 +137,11 @@ final class PathLedger: Sendable {
         }
     }
 
-    private func settleSuspicions(of transport: TransportName, on path: PathKey) {
+    /// Settles what is suspected of the transports that `isProven` names.
+    private func settleSuspicions(on path: PathKey, of isProven: (TransportName) -> Bool) {
         let proven = suspicions.withLock { suspicions in
-            let proven = suspicions[path, default: []].filter { $0.event.transport == transport }
-            suspicions[path]?.removeAll { $0.event.transport == transport }
+            let proven = suspicions[path, default: []].filter { isProven($0.event.transport) }
+            suspicions[path]?.removeAll { isProven($0.event.transport) }
             return proven
         }
         for suspicion in proven { settle(suspicion.event, on: path, at: suspicion.time) }
