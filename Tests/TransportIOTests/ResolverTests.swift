@@ -39,6 +39,30 @@ import TransportKit
         #expect(error?.code == .nameNotFound)
     }
 
+    // B17
+    @Test func `While the resolver gives no answer a name keeps its last address, for a day`() async throws {
+        let time = ManualTime()
+        let known = KnownAddresses()
+        let last = try Self.address("192.0.2.1")
+        func look(
+            port: UInt16 = 443, _ lookup: @escaping Resolver.Lookup
+        ) async throws(TransportError) -> [SocketAddress] {
+            try await Resolver.addresses(
+                of: .name("door.test"), port: port, timeout: .seconds(10), time: time, known: known, lookup: lookup)
+        }
+        let again = TransportError(.nameNotFound, "later", number: 3)
+        await #expect(throws: again) { try await look { _, _ throws(TransportError) in throw again } }
+        #expect(try await look { _, _ in [last] } == [last])
+        #expect(
+            try await look(port: 80) { _, _ throws(TransportError) in throw again }
+                == [SocketAddress(last.address, port: 80)])
+        // That the name is gone is an answer.
+        let gone = TransportError(.nameNotFound, "gone", number: 2)
+        await #expect(throws: gone) { try await look { _, _ throws(TransportError) in throw gone } }
+        time.advance(by: .seconds(86_400))
+        await #expect(throws: again) { try await look { _, _ throws(TransportError) in throw again } }
+    }
+
     @Test func `Families are interleaved, the first one's first, and doubles dropped`() async throws {
         // RFC 8305 §4
         let texts = ["2001:db8::1", "2001:db8::2", "2001:db8::1", "192.0.2.1", "192.0.2.2", "192.0.2.3"]

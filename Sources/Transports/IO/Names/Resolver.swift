@@ -10,14 +10,16 @@ public enum Resolver {
     /// Looks a host up.
     ///
     /// A written-out address needs no lookup. Otherwise the system is asked on a thread of its own, every time anew (B17),
-    /// and IPv6 and IPv4 addresses are interleaved, the system's favourite first (RFC 8305 §4).
+    /// and IPv6 and IPv4 addresses are interleaved, the system's favourite first (RFC 8305 §4). While the resolver gives
+    /// no answer, a name has the addresses that it had last, for a day at most.
     ///
     /// - Throws: ``/TransportKit/TransportError/Code/nameNotFound`` where there is no address, ``/TransportKit/TransportError/Code/timedOut`` after
     ///   `timeout`, ``/TransportKit/TransportError/Code/cancelled`` as soon as the task is cancelled.
     public static func addresses(
         of host: Host, port: UInt16, timeout: Duration = .seconds(10)
     ) async throws(TransportError) -> [SocketAddress] {
-        try await addresses(of: host, port: port, timeout: timeout, time: MachineTime(), lookup: systemLookup)
+        try await addresses(
+            of: host, port: port, timeout: timeout, time: MachineTime(), known: .shared, lookup: systemLookup)
     }
 
     /// Looks up the one address to bind or to connect to: the first that ``addresses(of:port:timeout:)`` finds.
@@ -26,9 +28,15 @@ public enum Resolver {
         try await addresses(of: host, port: port)[0]
     }
 
+    /// How long the resolver may take where there is something to go on with.
+    private static let patience = Duration.seconds(2)
+    /// EAI_AGAIN: the name may exist, and nobody could say so.
+    private static let temporaryFailure: UInt64 = 3
+
     /// Looks a host up by means of `lookup`, in the time of `time`.
     package static func addresses(
-        of host: Host, port: UInt16, timeout: Duration, time: any TimeSource, lookup: @escaping Lookup
+        of host: Host, port: UInt16, timeout: Duration, time: any TimeSource,
+        known: KnownAddresses = KnownAddresses(), lookup: @escaping Lookup
     ) async throws(TransportError) -> [SocketAddress] {
         switch host {
         case .ipv4(let address):
@@ -37,13 +45,21 @@ public enum Resolver {
             return [SocketAddress(.ipv6(address, scopeID: try scopeID(scope)), port: port)]
         case .name(let name):
             let doing = "looking up \(name)"
-            let found = try await withTimeout(timeout, time: time, doing: doing) {
-                () async throws(TransportError) in
-                try await onThread(doing: doing) { () throws(TransportError) in try lookup(name, port) }
+            let last = known.last(name, port: port, at: time.now())
+            let limit = last == nil ? timeout : min(timeout, patience)
+            do throws(TransportError) {
+                let found = try await withTimeout(limit, time: time, doing: doing) {
+                    () async throws(TransportError) in
+                    try await onThread(doing: doing) { () throws(TransportError) in try lookup(name, port) }
+                }
+                let addresses = interleaved(found)
+                guard !addresses.isEmpty else { throw TransportError(.nameNotFound, "\(name) has no address") }
+                known.note(name, addresses, at: time.now())
+                return addresses
+            } catch {
+                guard let last, error.code == .timedOut || error.number == temporaryFailure else { throw error }
+                return last
             }
-            let addresses = interleaved(found)
-            guard !addresses.isEmpty else { throw TransportError(.nameNotFound, "\(name) has no address") }
-            return addresses
         }
     }
 
