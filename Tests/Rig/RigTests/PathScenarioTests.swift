@@ -149,33 +149,6 @@ extension RigSuite {
             }
         }
 
-        // B06, short
-        @Test(arguments: ["quic", "websocket"])
-        func `A link that went away comes back with another address, on fresh sockets`(transport: String) async throws {
-            try await withTopology { net in
-                try await net.link.set(.both, "delay=20ms")
-                let tunnel = try await makeTunnel(net, "[\(transport)]")
-                _ = try await tunnel.startServer()
-                let client = try await tunnel.startClient()
-                let (socket, _) = try await tunnel.connectWhenUsable(within: .seconds(10))
-                let before = client.openDescriptors
-                try await net.client.removeAddress("192.168.1.2", from: "eth0")
-                try? await net.loseRoutes()
-                _ = try? await socket.echo(Self.word, within: .milliseconds(100))
-                try await Task.sleep(for: .seconds(10))
-                try await net.client.addAddress("192.168.1.77", to: "eth0")
-                try await net.useNetwork(net.home)
-                let (next, after) = try await tunnel.connectWhenUsable(within: .seconds(20))
-                print("back over \(transport) with another address after \(after)")
-                #expect(after < .seconds(3))
-                #expect(try await next.echo(Self.word) == Self.word)
-                socket.close()
-                _ = try await eventually("as many sockets as before", within: .seconds(10)) {
-                    client.openDescriptors <= before ? true : nil
-                }
-            }
-        }
-
         // B07, B09
         @Test(arguments: ["quic", "websocket"])
         func `A path that dies under a session is given up after five seconds, and a slow one is not`(

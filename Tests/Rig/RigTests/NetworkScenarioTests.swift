@@ -1,0 +1,206 @@
+import RigSupport
+import Testing
+
+extension RigSuite {
+    /// Networks that go, come back as others, or are not what they seem.
+    @Suite(.timeLimit(.minutes(4))) struct NetworkScenarioTests {
+        private static let word = Array("still there?".utf8)
+
+        /// What `transportkit` says at the client.
+        private func ask(_ net: Topology, _ words: String...) async throws -> String {
+            let program = try net.client.startTransportKit(
+                "asker", words,
+                environment: ["HOME": net.rig.folder, "XDG_STATE_HOME": "\(net.rig.folder)/kept-client"])
+            let code = try await program.exitCode(within: .seconds(10))
+            let text = program.output.all.joined(separator: "\n")
+            guard code == 0 else { throw RigFailure("transportkit \(words) ended with \(code): \(program.transcript)") }
+            return text
+        }
+
+        // B06; with RIG_LONG=1 the link is away for a minute.
+        @Test(arguments: ["[quic]", "[websocket]"])
+        func `A network that comes back with another address is used without waiting`(transports: String) async throws {
+            try await withTopology { net in
+                try await net.link.set(.both, "delay=20ms")
+                var options = Tunnel.Options()
+                options.transports = transports
+                let tunnel = try await Tunnel(net, options)
+                _ = try await tunnel.startServer()
+                let client = try await tunnel.startClient()
+                let (socket, _) = try await tunnel.connectWhenUsable(within: .seconds(10))
+                let descriptors = client.openDescriptors
+                try await net.loseRoutes()
+                try await net.client.removeAddress("192.168.1.2", from: "eth0")
+                _ = try await client.errors.line(containing: "the network is gone", within: .seconds(10))
+                // Somebody wants to go on meanwhile, and makes the session's end known.
+                await #expect(throws: (any Error).self) {
+                    try await socket.echo(Self.word, within: .milliseconds(100))
+                }
+                try await Task.sleep(for: Length.of(.seconds(60), short: .seconds(8)))
+                let quiet = client.errors.count
+                try await net.client.addAddress("192.168.1.77", to: "eth0")
+                try await net.useNetwork(net.home)
+                let (next, after) = try await tunnel.connectWhenUsable(within: .seconds(20))
+                print("back with another address over \(transports) after \(after)")
+                #expect(after < .seconds(3))
+                #expect(try await next.echo(Self.word) == Self.word)
+                socket.close()
+                // R60: once for the edge.
+                let woken = client.errors.all.dropFirst(quiet).filter { $0.hasSuffix("host: the network is back") }
+                #expect(woken.count == 1)
+                #expect(client.isRunning)
+                _ = try await eventually("the descriptors of before", within: .seconds(10)) {
+                    client.openDescriptors <= descriptors + 1 ? true : nil
+                }
+            }
+        }
+
+        // B25; with RIG_LONG=1 the network comes after a minute.
+        @Test func `A client that starts before its network is connected soon after that is up`() async throws {
+            try await withTopology(.resolver) { net in
+                let names = try NameServer(in: net.resolver, rig: net.rig)
+                names.set("door.test", [Topology.doorAddress])
+                try await net.loseRoutes()
+                try await net.client.linkDown("eth0")
+                var options = Tunnel.Options()
+                options.host = "door.test"
+                let tunnel = try await Tunnel(net, options)
+                _ = try await tunnel.startServer()
+                let client = try await tunnel.startClient()
+                // The port is there from the start, and an application is refused instead of kept for ever.
+                let early = try await tunnel.connect()
+                await #expect(throws: RawSocket.Failure.self) { try await early.echo(Self.word, within: .seconds(20)) }
+                try await Task.sleep(for: Length.of(.seconds(60), short: .seconds(3)))
+                #expect(client.isRunning)
+                try await net.client.linkUp("eth0")
+                try await net.useNetwork(net.home)
+                let (_, after) = try await tunnel.connectWhenUsable(within: .seconds(20))
+                print("connected \(after) after the network came up")
+                #expect(after < .seconds(5))
+                #expect(client.isRunning)
+                // A failure that repeats is counted, not repeated.
+                let complaints = client.errors.all.filter { $0.contains("warning main:") }
+                #expect(complaints.count <= 12, "\(complaints)")
+            }
+        }
+
+        // B34
+        @Test func `A portal in place of the door is named, teaches nothing and is left soon`() async throws {
+            try await withTopology { net in
+                let tunnel = try await Tunnel(net)
+                let door = try await tunnel.startServer()
+                _ = try await net.nat.firewall.drop(.udp)
+                try await net.nat.interceptTCP(port: 8443, to: 1443)
+                let portal = try await startPortal(net)
+                let client = try await tunnel.startClient()
+                let line = try await client.errors.line(containing: "portal.example", within: .seconds(30))
+                print("the portal is told as: \(line.text)")
+                let dials = { door.errors.all.filter { $0.contains("opened /forward") }.count }
+                #expect(dials() == 0)
+                // Nothing is remembered of a network that lets nobody through.
+                let paths = try await ask(net, "status", "\(net.rig.folder)/client.yaml", "--json")
+                #expect(!paths.contains(#""winner":"#), "\(paths)")
+                #expect(!paths.contains(#""until":"#), "\(paths)")
+                try await Task.sleep(for: Length.of(.seconds(120), short: .seconds(8)))
+                #expect(client.errors.all.filter { $0.contains("warning main:") }.count <= 8)
+
+                try await net.nat.stopIntercepting()
+                _ = portal
+                let (_, after) = try await tunnel.connectWhenUsable(within: .seconds(30))
+                print("through \(after) after the portal opened")
+                #expect(after < .seconds(11))
+            }
+        }
+
+        /// Listens at the NAT with a certificate of its own.
+        private func startPortal(_ net: Topology) async throws -> Program {
+            let file = try net.rig.write(
+                """
+                listeners:
+                  portal:
+                    url: "wss://0.0.0.0:1443"
+                    transports: [websocket]
+                    tls: { selfSigned: portal.example, directory: portal }
+                    routes: { /login: { service: echo } }
+                """, to: "portal.yaml")
+            let portal = try net.nat.startTransportKit(
+                "portal", ["run", file], environment: ["STATE_DIRECTORY": "\(net.rig.folder)/kept-portal"])
+            _ = try await portal.output.line(containing: "ready", within: .seconds(20))
+            return portal
+        }
+
+        // B48, R54
+        @Test func `What was found out on a network survives a restart, whatever became of the file`() async throws {
+            try await withTopology { net in
+                try await net.link.set(.both, "delay=20ms")
+                let tunnel = try await Tunnel(net)
+                _ = try await tunnel.startServer()
+                let file = "\(net.rig.folder)/kept-client/transportkit/paths.json"
+                // QUIC gets through its handshake and is cut right after.
+                _ = try await net.link.drop(.both, "udp:8443 after=40")
+                var client = try await tunnel.startClient()
+                let (cut, _) = try await tunnel.connectWhenUsable(within: .seconds(10))
+                await #expect(throws: RawSocket.Failure.self) {
+                    try await cut.echo([UInt8](repeating: 1, count: 200_000), within: .seconds(2))
+                }
+                _ = try await client.errors.line(containing: "QUIC stands back on this network", within: .seconds(120))
+                _ = try await tunnel.connectWhenUsable(within: .seconds(10))
+                try await client.terminate()
+                try await net.link.reset()
+                let known = try await net.client.run("cat", file)
+                #expect(known.contains(#""demotion""#))
+                #expect(!known.contains("192.168.1.1"), "the network is kept as a hash alone")
+
+                client = try await tunnel.startClient()
+                _ = try await client.errors.line(containing: "WebSocket opened first", within: .seconds(10))
+                #expect(try await ask(net, "status", "\(net.rig.folder)/client.yaml").contains("Connected · WebSocket"))
+                try await client.terminate()
+
+                // Damaged, or of a newer version: an empty memory allows QUIC, and the start works.
+                for (text, isKept) in [("{\"version\":1,\"pat", false), ("{\"version\":9}", true)] {
+                    _ = try await net.client.run("sh", "-c", "printf '%s' '\(text)' > \(file)")
+                    client = try await tunnel.startClient()
+                    _ = try await client.errors.line(containing: "QUIC opened first", within: .seconds(10))
+                    try await client.terminate()
+                    #expect(try await net.client.run("cat", file).contains(text) == isKept)
+                }
+            }
+        }
+
+        // B17
+        @Test func `A door that moves to another address is found there, and a silent resolver ends nothing`()
+            async throws
+        {
+            try await withTopology(.resolver) { net in
+                let names = try NameServer(in: net.resolver, rig: net.rig)
+                names.set("door.test", [Topology.doorAddress])
+                var options = Tunnel.Options()
+                options.host = "door.test"
+                let tunnel = try await Tunnel(net, options)
+                var door = try await tunnel.startServer()
+                let client = try await tunnel.startClient()
+                _ = try await tunnel.connectWhenUsable(within: .seconds(10))
+                // The resolver fails at that moment: the last address is as good as any.
+                names.set(.failing)
+                try await door.kill()
+                door = try await tunnel.startServer()
+                let (_, again) = try await tunnel.connectWhenUsable(within: .seconds(20))
+                print("back without a resolver after \(again)")
+                // Now the door moves.
+                try await door.kill()
+                // In this order: a second address of the same network would go with the first.
+                try await net.door.removeAddress(Topology.doorAddress, from: "eth0")
+                try await net.door.addAddress("198.51.100.11", to: "eth0")
+                try await net.door.ip("route replace default via 198.51.100.1")
+                door = try await tunnel.startServer()
+                names.set("door.test", ["198.51.100.11"])
+                names.set(.answering)
+                let (_, after) = try await tunnel.connectWhenUsable(within: .seconds(60))
+                print("found at the other address after \(after)")
+                // The session that stood is given up after 5 s without an answer, and the next dial asks for the name.
+                #expect(after < .seconds(12))
+                #expect(client.isRunning)
+            }
+        }
+    }
+}
