@@ -3,8 +3,17 @@ internal import TransportKit
 
 /// What a host that runs can be asked about: what it has bound, and since when its carriers are as they are.
 final class StatusBoard: Sendable {
+    /// What is known of a carrier.
+    struct CarrierNote: Sendable {
+        var state: CarrierState
+        /// Since when it has this state.
+        var since: WallTime
+        /// How the last attempt failed, until one succeeds: a dial that goes on for seconds must not hide it.
+        var failure: Close?
+    }
+
     private struct State {
-        var carriers: [String: (state: CarrierState, since: WallTime)] = [:]
+        var carriers: [String: CarrierNote] = [:]
         var listeners: [BoundListener] = []
         var forwards: [(plan: ForwardPlan, forward: ListeningForward?)] = []
     }
@@ -40,13 +49,21 @@ final class StatusBoard: Sendable {
     func follow(_ name: String, _ states: CarrierStates) async {
         for await latest in states {
             let now = time.wallNow()
-            state.withLock { $0.carriers[name] = (latest, now) }
+            state.withLock { state in
+                var note = CarrierNote(state: latest, since: now, failure: state.carriers[name]?.failure)
+                switch latest {
+                case .waiting(_, let close): note.failure = close
+                case .open, .closed: note.failure = nil
+                case .idle, .connecting: break
+                }
+                state.carriers[name] = note
+            }
         }
     }
 
-    /// The state of a carrier and since when it has it.
-    func state(of name: String, _ latest: CarrierState) -> (CarrierState, since: WallTime) {
-        state.withLock { $0.carriers[name] } ?? (latest, startedAt)
+    /// The state of a carrier, and `latest` where nobody follows it.
+    func note(of name: String, _ latest: CarrierState) -> CarrierNote {
+        state.withLock { $0.carriers[name] } ?? CarrierNote(state: latest, since: startedAt)
     }
 
     var forwards: [StatusReport.Forward] {

@@ -75,11 +75,13 @@ package struct StatusReport: Codable, Sendable {
 }
 
 extension StatusReport.Carrier {
-    init(_ name: String, _ state: CarrierState, since: WallTime, now: Instant) {
-        self.init(name: name, state: "idle", text: "\(state)".printable(), since: since.seconds)
-        switch state {
+    init(_ name: String, _ note: StatusBoard.CarrierNote, now: Instant) {
+        self.init(name: name, state: "idle", text: "\(note.state)".printable(limit: 400), since: note.since.seconds)
+        switch note.state {
         case .idle: break
-        case .connecting: self.state = "connecting"
+        case .connecting:
+            self.state = "connecting"
+            if let failure = note.failure { text = "\(note.state) · after \(failure)".printable(limit: 400) }
         case .open(let path):
             self.state = "connected"
             transport = path.transport.rawValue

@@ -61,8 +61,8 @@ public final class HostRunner: Sendable {
             version: HostVersion.text, pid: getpid(), config: config, now: now.seconds,
             uptimeSeconds: (loop.now() - board.started).components.seconds, state: state, network: network,
             carriers: graph.carriers.sorted { $0.key < $1.key }.map { name, carrier in
-                let (latest, since) = board.state(of: name, carrier.states.latest)
-                var status = StatusReport.Carrier(name, latest, since: since, now: loop.now())
+                let note = board.note(of: name, carrier.states.latest)
+                var status = StatusReport.Carrier(name, note, now: loop.now())
                 status.url = (carrier as? DirectCarrier).map { "\($0.destination)".printable() }
                 return status
             },
@@ -94,7 +94,7 @@ public final class HostRunner: Sendable {
     /// What happened while a carrier opened its last sessions; nil where there is no such carrier.
     func explain(_ name: String) -> ExplainReport? {
         guard let carrier = graph.carriers[name] else { return nil }
-        let (latest, _) = board.state(of: name, carrier.states.latest)
+        let latest = board.note(of: name, carrier.states.latest).state
         let direct = carrier as? DirectCarrier
         return ExplainReport(
             carrier: name, state: "\(latest)".printable(), now: loop.wallNow().seconds,
