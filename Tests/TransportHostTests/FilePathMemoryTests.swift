@@ -52,6 +52,26 @@ struct FilePathMemoryTests {
         }
     }
 
+    // B34
+    @Test func `A failure that nothing has come of is not kept`() async throws {
+        try await withTemporaryFolder { (folder: String) async throws in
+            let first = memory(folder)
+            first.change(Self.path, at: Self.start) { history in
+                history[.quic].lastFailure = Self.start
+                history[.quic].lastProbe = Self.start
+                history[.webSocket].lastFailure = Self.start
+            }
+            #expect(!first.history(of: Self.path, at: Self.start).isEmpty)
+            await first.flush()
+            #expect(memory(folder).all(at: Self.start).isEmpty)
+            #expect(try !String(contentsOfFile: file(folder), encoding: .utf8).contains(Self.path.destination))
+            // Beside something that was found out it is.
+            first.change(Self.path, at: Self.start) { $0.won(.webSocket, at: Self.start) }
+            await first.flush()
+            #expect(memory(folder).history(of: Self.path, at: Self.start)[.quic].lastFailure == Self.start)
+        }
+    }
+
     @Test func `Changes are gathered, written in one step and leave no other file`() async throws {
         try await withTemporaryFolder { (folder: String) async throws in
             let kept = FilePathMemory(

@@ -18,6 +18,9 @@ public actor DirectCarrier: Carrier {
     nonisolated let context: BuildContext
     nonisolated let state = DirectState()
 
+    /// How long a dial may go on beside an answer of somebody else's.
+    private static let patienceBesideStranger = Duration.seconds(4)
+
     private var establishments: [UInt64: Establishment] = [:]
     private var nextID: UInt64 = 0
     private var learning: Set<PathKey> = []
@@ -196,7 +199,7 @@ public actor DirectCarrier: Carrier {
                 let failures = establishment.race.entries.compactMap { entry in
                     if case .failed(let error) = entry.state { (entry.transport, error) } else { nil }
                 }
-                establishment.outcome = .failed(RaceFailure.close(failures))
+                establishment.outcome = .failed(RaceFailure.close(failures, isSecured: isSecured))
                 if let key = establishment.key { ledger.nothingOpened(on: key) }
             case .remember(let transport):
                 remember(transport, key: establishment.key)
@@ -206,6 +209,7 @@ public actor DirectCarrier: Carrier {
         report(establishment)
         arm(establishment)
         if establishment.outcome != nil { establishment.settled.signal() }
+        if establishment.outcome != nil { establishment.hurry?.cancel() }
         if establishment.isDone {
             establishments[establishment.id] = nil
             observe(establishment)
@@ -260,6 +264,28 @@ public actor DirectCarrier: Carrier {
             }
         }
         step(establishment) { race, now in race.failed(name, error, now: now) }
+        if establishment.outcome == nil { hurry(establishment, after: error) }
+    }
+
+    private nonisolated var isSecured: Bool { url.endpoint.scheme == .wss }
+
+    /// Somebody else may answer in the service's place: what is silent for a while after that is given up, so that the
+    /// next dial comes soon after a sign-in (B34).
+    private func hurry(_ establishment: Establishment, after error: TransportError) {
+        let others = establishment.race.entries.filter { $0.end == nil }.map { _ in TransportError(.timedOut, "") }
+        guard establishment.hurry == nil, RaceFailure.isStranger(error, isSecured: isSecured, others: others) else {
+            return
+        }
+        let (id, time) = (establishment.id, context.time)
+        establishment.hurry = Task(executorPreference: context.executor) {
+            guard (try? await time.sleep(for: Self.patienceBesideStranger)) != nil else { return }
+            await self.giveUpSilent(id)
+        }
+    }
+
+    private func giveUpSilent(_ id: UInt64) {
+        guard let establishment = establishments[id], establishment.outcome == nil else { return }
+        for dial in establishment.tasks.values { dial.cancel() }
     }
 
     private func timeUp(_ id: UInt64) {

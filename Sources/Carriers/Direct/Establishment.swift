@@ -27,6 +27,8 @@ final class Establishment {
     var outcome: Outcome?
     var tasks: [TransportName: Task<Void, Never>] = [:]
     var timer: Task<Void, Never>?
+    /// Gives up what goes on although somebody else answers in the service's place.
+    var hurry: Task<Void, Never>?
     /// What the timer is set to.
     var armed: Instant?
     var holdsLearning = false

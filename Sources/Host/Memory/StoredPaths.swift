@@ -36,7 +36,8 @@ struct StoredPaths: Codable {
     }
 
     init(_ entries: [PathKey: PathTable.Entry], aliases: [String: String]) {
-        paths = entries.sorted { ($0.key.network, $0.key.destination) < ($1.key.network, $1.key.destination) }.map {
+        let lasting = entries.filter { !$0.value.history.isPassing }
+        paths = lasting.sorted { ($0.key.network, $0.key.destination) < ($1.key.network, $1.key.destination) }.map {
             Path($0.key, $0.value)
         }
         self.aliases = aliases

@@ -22,6 +22,9 @@ public actor Link {
         case lazily
     }
 
+    /// A person may sign in at any time, and nothing tells of it (B34).
+    private static let signInPause = Duration.seconds(5)
+
     private nonisolated let executor: any SerialExecutor & TaskExecutor
     private nonisolated let source = CarrierStateSource()
     private let carrier: any Carrier
@@ -131,7 +134,8 @@ public actor Link {
                 return nil
             }
             // What failed before a wake says nothing about the network after it.
-            return (error, wakes == wakesBefore ? backoff.failed(fraction: random()) : .zero)
+            let limit = error.cause?.code == .intercepted ? Self.signInPause : nil
+            return (error, wakes == wakesBefore ? backoff.failed(fraction: random(), atMost: limit) : .zero)
         }
         let opened = time.now()
         let socket = LinkSocket(inner)

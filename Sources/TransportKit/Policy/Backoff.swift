@@ -26,9 +26,11 @@ public struct Backoff: Sendable, Hashable {
 
     /// Counts a failure and says how long to wait.
     ///
-    /// - Parameter fraction: a random number from 0 up to, but not including, 1.
-    public mutating func failed(fraction: Double) -> Duration {
-        let ceiling = min(cap, base * (1 << min(attempts, 16)))
+    /// - Parameters:
+    ///   - fraction: a random number from 0 up to, but not including, 1.
+    ///   - limit: the ceiling of this wait, where it is lower.
+    public mutating func failed(fraction: Double, atMost limit: Duration? = nil) -> Duration {
+        let ceiling = min(cap, limit ?? cap, base * (1 << min(attempts, 16)))
         attempts += 1
         return ceiling * min(max(fraction, 0), 1)
     }

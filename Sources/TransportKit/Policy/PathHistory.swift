@@ -43,6 +43,17 @@ public struct PathHistory: Sendable, Hashable {
     /// Whether nothing is known.
     public var isEmpty: Bool { self == PathHistory() }
 
+    /// Whether all that is known is that dials were made and failed, which may be the fault of a network that lets nobody
+    /// through; it is of use for minutes, and nothing to keep (B34).
+    package var isPassing: Bool {
+        guard !transports.isEmpty, winner == nil, smoothedRoundTrip == nil else { return false }
+        return transports.values.allSatisfy { known in
+            var passing = TransportHistory()
+            (passing.lastFailure, passing.lastProbe) = (known.lastFailure, known.lastProbe)
+            return known == passing
+        }
+    }
+
     /// What is known of one transport.
     public subscript(transport: TransportName) -> TransportHistory {
         get { transports[transport] ?? TransportHistory() }

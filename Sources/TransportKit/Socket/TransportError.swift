@@ -9,7 +9,8 @@ public struct TransportError: Error, Sendable, Hashable {
             case nameNotFound, refused, unreachable, blocked, timedOut, idle, pathReset, protocolViolation
             case handshakeFailed, noCommonProtocol, certificateExpired, certificateNotYetValid, certificateWrongHost
             case certificateUnknownIssuer, certificateInvalid, pinMismatch, clientCertificateRejected
-            case upgradeRefused, forgotten, superseded, cancelled, addressInUse, resources, unsupported, misuse, system
+            case upgradeRefused, intercepted, forgotten, superseded, cancelled, addressInUse, resources, unsupported,
+                misuse, system
         }
         private let kind: Kind
 
@@ -51,6 +52,8 @@ public struct TransportError: Error, Sendable, Hashable {
         public static let clientCertificateRejected = Code(.clientCertificateRejected)
         /// The HTTP upgrade was answered with something other than 101.
         public static let upgradeRefused = Code(.upgradeRefused)
+        /// Somebody else answers in the service's place: the network needs a sign-in, or is intercepted.
+        public static let intercepted = Code(.intercepted)
         /// The peer's machine no longer knows the conversation: it has started anew (QUIC stateless reset).
         public static let forgotten = Code(.forgotten)
         /// The transport opened, but another dial had already won (``Claim``). It would have worked.
@@ -91,6 +94,12 @@ public struct TransportError: Error, Sendable, Hashable {
         self.code = code
         self.message = message
         self.number = number
+    }
+
+    /// Whether the certificate that was shown is that of somebody else, as far as this end can tell: issued by nobody that
+    /// is trusted, for another name, or not the pinned one.
+    public var isStrangersCertificate: Bool {
+        [.certificateUnknownIssuer, .certificateWrongHost, .pinMismatch].contains(code)
     }
 
     /// Whether the certificate or its key was not acceptable.

@@ -132,6 +132,24 @@ import TransportKitTesting
         withExtendedLifetime(listener) {}
     }
 
+    // B34
+    @Test func `Where a sign-in is missing the next dial comes within five seconds, for hours`() throws {
+        let world = try World()
+        world.network.change(.memory) {
+            $0.refusal = TransportError(.intercepted, "the network needs sign-in or is intercepted")
+        }
+        let link = world.link()
+        let running = world.simulation.start { await link.run() }
+        world.simulation.advance(by: .seconds(7200))
+        let starts = world.network.dials.map(\.start)
+        let pauses = zip(starts, starts.dropFirst()).map { $1 - $0 }
+        #expect(pauses.suffix(1000).allSatisfy { $0 == .milliseconds(2500) }, "the jitter is in the middle")
+        #expect(world.log.lines.count { $0.level == .warning } <= 13)
+        #expect(link.states.latest.description.hasSuffix("(the network needs sign-in or is intercepted)"))
+        running.cancel()
+        world.simulation.drain()
+    }
+
     @Test func `Whoever asks during a long wait shortens it, once`() throws {
         let world = try World()
         let link = world.link()

@@ -149,6 +149,14 @@ import TransportKit
         #expect(backoff.failed(fraction: 0.5) == .seconds(30))
     }
 
+    // B34
+    @Test func `A lower ceiling holds for the wait that it is given for`() {
+        var backoff = Backoff()
+        let ceilings = (0..<7).map { _ in backoff.failed(fraction: 1, atMost: .seconds(5)) }
+        #expect(ceilings == [0.5, 1, 2, 4, 5, 5, 5].map { Duration.seconds($0) })
+        #expect(backoff.failed(fraction: 1) == .seconds(60))
+    }
+
     @Test func `A thousand failures stay at the cap`() {
         var backoff = Backoff()
         for _ in 0..<1000 { #expect(backoff.failed(fraction: 1) <= .seconds(60)) }

@@ -65,6 +65,16 @@ import TransportKit
         #expect("\(StreamError.reset(7))" == "the stream was reset with 7")
     }
 
+    // B34
+    @Test func `A stranger's certificate is told apart from one that is spoiled`() {
+        for code in [TransportError.Code.certificateUnknownIssuer, .certificateWrongHost, .pinMismatch] {
+            #expect(TransportError(code, "").isStrangersCertificate)
+        }
+        for code in [TransportError.Code.certificateExpired, .certificateNotYetValid, .certificateInvalid, .refused] {
+            #expect(!TransportError(code, "").isStrangersCertificate)
+        }
+    }
+
     @Test func `Certificate failures are told apart from the rest`() {
         let failures: [TransportError.Code] = [
             .certificateExpired, .certificateNotYetValid, .certificateWrongHost, .certificateUnknownIssuer,
