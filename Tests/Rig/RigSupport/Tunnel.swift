@@ -79,13 +79,28 @@ package struct Tunnel: Sendable {
         try await start("client", topology.client, clientFile, environment)
     }
 
+    /// What `transportkit VERB CONFIG` says of the client.
+    package func ask(_ verb: String, _ flags: String...) async throws -> String {
+        let program = try topology.client.startTransportKit(
+            "asker", [verb, clientFile] + flags, environment: homes("client"))
+        let code = try await program.exitCode(within: .seconds(10))
+        guard code == 0 else { throw RigFailure("\(verb) ended with \(code): \(program.transcript)") }
+        return program.output.all.joined(separator: "\n")
+    }
+
+    /// What a program keeps for the next run, it keeps in the rig's folder.
+    private func homes(_ name: String) -> [String: String] {
+        ["HOME": topology.rig.folder, "XDG_STATE_HOME": "\(topology.rig.folder)/kept-\(name)"]
+    }
+
+    /// What the client keeps of the paths it has been on.
+    package var pathsFile: String { "\(topology.rig.folder)/kept-client/transportkit/paths.json" }
+
     private func start(
         _ name: String, _ namespace: Namespace, _ file: String, _ environment: [String: String]
     ) async throws -> Program {
-        // What a program keeps for the next run, it keeps in the rig's folder.
-        let homes = ["HOME": topology.rig.folder, "XDG_STATE_HOME": "\(topology.rig.folder)/kept-\(name)"]
         let program = try namespace.startTransportKit(
-            name, ["run", file], environment: homes.merging(environment) { $1 })
+            name, ["run", file], environment: homes(name).merging(environment) { $1 })
         _ = try await program.output.line(containing: "ready", within: .seconds(20))
         return program
     }

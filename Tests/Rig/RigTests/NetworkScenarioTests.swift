@@ -6,17 +6,6 @@ extension RigSuite {
     @Suite(.timeLimit(.minutes(4))) struct NetworkScenarioTests {
         private static let word = Array("still there?".utf8)
 
-        /// What `transportkit` says at the client.
-        private func ask(_ net: Topology, _ words: String...) async throws -> String {
-            let program = try net.client.startTransportKit(
-                "asker", words,
-                environment: ["HOME": net.rig.folder, "XDG_STATE_HOME": "\(net.rig.folder)/kept-client"])
-            let code = try await program.exitCode(within: .seconds(10))
-            let text = program.output.all.joined(separator: "\n")
-            guard code == 0 else { throw RigFailure("transportkit \(words) ended with \(code): \(program.transcript)") }
-            return text
-        }
-
         // B06; with RIG_LONG=1 the link is away for a minute.
         @Test(arguments: ["[quic]", "[websocket]"])
         func `A network that comes back with another address is used without waiting`(transports: String) async throws {
@@ -84,58 +73,13 @@ extension RigSuite {
             }
         }
 
-        // B34
-        @Test func `A portal in place of the door is named, teaches nothing and is left soon`() async throws {
-            try await withTopology { net in
-                let tunnel = try await Tunnel(net)
-                let door = try await tunnel.startServer()
-                _ = try await net.nat.firewall.drop(.udp)
-                try await net.nat.interceptTCP(port: 8443, to: 1443)
-                let portal = try await startPortal(net)
-                let client = try await tunnel.startClient()
-                let line = try await client.errors.line(containing: "portal.example", within: .seconds(30))
-                print("the portal is told as: \(line.text)")
-                let dials = { door.errors.all.filter { $0.contains("opened /forward") }.count }
-                #expect(dials() == 0)
-                // Nothing is remembered of a network that lets nobody through.
-                let paths = try await ask(net, "status", "\(net.rig.folder)/client.yaml", "--json")
-                #expect(!paths.contains(#""winner":"#), "\(paths)")
-                #expect(!paths.contains(#""until":"#), "\(paths)")
-                try await Task.sleep(for: Length.of(.seconds(120), short: .seconds(8)))
-                #expect(client.errors.all.filter { $0.contains("warning main:") }.count <= 8)
-
-                try await net.nat.stopIntercepting()
-                _ = portal
-                let (_, after) = try await tunnel.connectWhenUsable(within: .seconds(30))
-                print("through \(after) after the portal opened")
-                #expect(after < .seconds(11))
-            }
-        }
-
-        /// Listens at the NAT with a certificate of its own.
-        private func startPortal(_ net: Topology) async throws -> Program {
-            let file = try net.rig.write(
-                """
-                listeners:
-                  portal:
-                    url: "wss://0.0.0.0:1443"
-                    transports: [websocket]
-                    tls: { selfSigned: portal.example, directory: portal }
-                    routes: { /login: { service: echo } }
-                """, to: "portal.yaml")
-            let portal = try net.nat.startTransportKit(
-                "portal", ["run", file], environment: ["STATE_DIRECTORY": "\(net.rig.folder)/kept-portal"])
-            _ = try await portal.output.line(containing: "ready", within: .seconds(20))
-            return portal
-        }
-
         // B48, R54
         @Test func `What was found out on a network survives a restart, whatever became of the file`() async throws {
             try await withTopology { net in
                 try await net.link.set(.both, "delay=20ms")
                 let tunnel = try await Tunnel(net)
                 _ = try await tunnel.startServer()
-                let file = "\(net.rig.folder)/kept-client/transportkit/paths.json"
+                let file = tunnel.pathsFile
                 // QUIC gets through its handshake and is cut right after.
                 _ = try await net.link.drop(.both, "udp:8443 after=40")
                 var client = try await tunnel.startClient()
@@ -153,7 +97,7 @@ extension RigSuite {
 
                 client = try await tunnel.startClient()
                 _ = try await client.errors.line(containing: "WebSocket opened first", within: .seconds(10))
-                #expect(try await ask(net, "status", "\(net.rig.folder)/client.yaml").contains("Connected · WebSocket"))
+                #expect(try await tunnel.ask("status").contains("Connected · WebSocket"))
                 try await client.terminate()
 
                 // Damaged, or of a newer version: an empty memory allows QUIC, and the start works.
