@@ -26,6 +26,19 @@ import TransportKitTesting
         }
     }
 
+    /// In simulated time: what waits for nothing but the path arrives after so many times its delay.
+    @Test(arguments: [Duration.microseconds(100), .milliseconds(50)])
+    func `Neither the end of the handshake nor the target waits to be sent`(delay: Duration) throws {
+        let pair = try EnginePair(link: EnginePair.Link(delay: delay))
+        let start = pair.now
+        #expect(try pair.run { pair.client.isEstablished })
+        #expect(pair.now - start == delay * 2)
+        // The dial is done, and the next one may begin: it must not overtake this one.
+        pair.client.sendTarget(.root, firstFlight: nil)
+        #expect(try pair.run { pair.seen.targets == [.root] })
+        #expect(pair.now - start == delay * 3)
+    }
+
     // R8, R9
     @Test func `An unreliable message goes as a datagram, and on the control stream where it does not fit`()
         async throws

@@ -726,9 +726,24 @@ static inline int64_t tk_quic_write_datagram(
                                        NGTCP2_WRITE_DATAGRAM_FLAG_MORE, 0, &vector, count > 0 ? 1 : 0, now);
 }
 
-static inline void tk_quic_sent(tk_quic *quic, uint64_t now)
+/// Tells the library that what was written has been handed to the kernel, for its pacing. Without `is_paced` the next
+/// packet may follow at once.
+static inline void tk_quic_sent(tk_quic *quic, uint64_t now, int is_paced)
 {
+#if TK_QUIC_1
+    // Until a round trip is measured 1.x paces by one of a millisecond, which holds nothing up. Later it refuses times that
+    // are over, so what is not paced counts with the packet behind it.
+    if (is_paced || !ngtcp2_conn_get_handshake_completed(quic->connection))
+        ngtcp2_conn_update_pkt_tx_time(quic->connection, now);
+#else
+    // 0.12 paces by the round trip it expects until one is measured. As sent that long ago, a flight is over by now.
+    ngtcp2_conn_stat info;
+    if (!is_paced) {
+        ngtcp2_conn_get_conn_stat(quic->connection, &info);
+        now -= now < info.smoothed_rtt ? now : info.smoothed_rtt;
+    }
     ngtcp2_conn_update_pkt_tx_time(quic->connection, now);
+#endif
 }
 
 static inline uint8_t tk_quic_tls_alert(tk_quic *quic)

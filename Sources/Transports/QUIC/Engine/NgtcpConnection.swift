@@ -141,8 +141,9 @@ internal import TransportTLS
         }
     }
 
-    /// Tells the library that what was written has been handed to the kernel, for its pacing.
-    func sent(_ now: Instant) { unsafe tk_quic_sent(quic, now.nanoseconds) }
+    /// Tells the library that what was written has been handed to the kernel, for its pacing; with `isPaced` false the next
+    /// packet may follow at once.
+    func sent(_ now: Instant, isPaced: Bool) { unsafe tk_quic_sent(quic, now.nanoseconds, isPaced ? 1 : 0) }
 
     var quantum: Int { unsafe tk_quic_quantum(quic) }
     var largestPacket: Int { unsafe tk_quic_largest_packet(quic) }

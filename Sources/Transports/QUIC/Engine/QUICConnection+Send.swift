@@ -1,5 +1,6 @@
 internal import CNgtcp2
 internal import TransportKit
+internal import TransportTLS
 
 /// Packets of one size, to be sent in one call.
 struct OutgoingBatch {
@@ -42,7 +43,7 @@ extension QUICConnection {
         unblockIfPossible()
         let batch = unsafe fillBatch(room, now)
         if let batch {
-            library.sent(now)
+            library.sent(now, isPaced: isPaced)
             noteSent(now)
             return batch
         }
@@ -53,6 +54,16 @@ extension QUICConnection {
             return unsafe closePacket(into: room, now: now)
         }
         return nil
+    }
+
+    /// Whether packets are spread over the round trip.
+    ///
+    /// The handshake is not, and neither is the target, which the initial window bounds (RFC 9002 §7.7). Until the first
+    /// round trip is measured the library takes it for a tenth of a second, so that on a quick path the end of the
+    /// handshake waited for milliseconds after the dial was done, and the next dial overtook it.
+    private var isPaced: Bool {
+        guard isEstablished else { return false }
+        return role == .server || (control?.outbound.sentOffset ?? 0) > 0
     }
 
     private func fillBatch(_ room: UnsafeMutableRawBufferPointer, _ now: Instant) -> OutgoingBatch? {

@@ -233,8 +233,7 @@ final class QUICConnection {
         case .gone: nil
         case .closing(let until), .draining(let until): until
         case .lingering(let until): min(until, library.expiry ?? until)
-        case .handshaking: library.expiry
-        case .open:
+        case .handshaking, .open:
             // The library asks to be called when its pacing lets the next packet out, even if there is none.
             earlier(
                 hasWork ? library.expiry : library.expiry.map { max($0, lastSent + Self.granularity) },
