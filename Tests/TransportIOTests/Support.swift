@@ -81,6 +81,8 @@ final class TCPCollector: TCPSocketHandler, TCPAcceptorHandler {
         changed.signal()
     }
 
+    func acceptorStopped() {}
+
     func accepted(_ socket: TCPSocket) {
         socket.handler = acceptedHandler
         accepted.append(socket)

@@ -58,6 +58,29 @@ import TransportKit
         await loop.shutdown()
     }
 
+    @Test func `Whoever waits is told when the loop is shut down`() async throws {
+        let loop = try EventLoop(name: "test")
+        let peers = try EventLoop(name: "peers")
+        let listener = try await TCPListener.bind(.loopback(), loop: loop)
+        let peer = try await TCPListener.bind(.loopback(), loop: peers)
+        let reader = try await TCPConnection.connect(to: peer.localAddress, loop: loop)
+        let writer = try await TCPConnection.connect(to: peer.localAddress, loop: loop)
+        let waiting: [Task<Void, any Error>] = [
+            Task { _ = try await listener.accept() },
+            Task { _ = try await reader.read(upTo: 1) },
+            // Nobody reads it, so it does not get rid of all.
+            Task { try await writer.write(Bytes(repeating: 0, count: 64 << 20)) },
+        ]
+        await loop.shutdown()
+        for task in waiting {
+            let error = await #expect(throws: TransportError.self) { try await task.value }
+            #expect(error?.code == .cancelled)
+            #expect(error?.message == "the event loop was shut down")
+        }
+        await #expect(throws: TransportError.self) { try await writer.write(Bytes("late")) }
+        await peers.shutdown()
+    }
+
     @Test func `A reset surfaces as such to a waiting reader and to a writer`() async throws {
         // B13
         try await withPair { client, server in

@@ -42,6 +42,45 @@ import WebSocketTransport
         }
     }
 
+    enum Standing: CaseIterable { case waiting, closing, dropped }
+
+    @Test(.timeLimit(.minutes(1)), arguments: Standing.allCases)
+    func `A socket whose loop is shut down ends, and keeps nothing in memory`(standing: Standing) async throws {
+        weak var left: EventLoop?
+        do {
+            let loops = try (EventLoop(name: "near"), EventLoop(name: "far"))
+            left = loops.0
+            let here = Endpoint(scheme: .ws, host: .ipv4(.loopback), port: 0)
+            let listener = try await WebSocketTransport(loop: loops.1).listen(here, options: ListenOptions())
+            let dialer = WebSocketTransport(loop: loops.0)
+            var near: (any Socket)? = try await dialer.dial(ServiceURL(listener.endpoint), options: DialOptions())
+            // The far end answers no close before this one's loop is gone.
+            let isGone = DispatchSemaphore(value: 0)
+            loops.1.execute { isGone.wait() }
+            switch standing {
+            case .waiting:
+                let socket = try #require(near)
+                let waiting = Task { try await socket.receive() }
+                await loops.0.shutdown()
+                await #expect(throws: Close.pathLost(TransportError(.cancelled, "the event loop was shut down"))) {
+                    try await waiting.value
+                }
+            case .closing:
+                let socket = try #require(near)
+                let closing = Task { await socket.close(.normal, reason: "") }
+                await loops.0.shutdown()
+                _ = await closing.value
+            case .dropped:
+                near = nil
+                await loops.0.shutdown()
+            }
+            isGone.signal()
+            await loops.1.shutdown()
+        }
+        // The last to hold it may be a thread that is just ending.
+        while left != nil { try await Task.sleep(for: .milliseconds(5)) }
+    }
+
     private func withPair(_ body: (any Socket, any Socket) async throws -> Void) async throws {
         let loop = try EventLoop(name: "test")
         let transport = WebSocketTransport(loop: loop)

@@ -2,6 +2,9 @@ internal import Glibc
 package import TransportKit
 
 extension TransportError {
+    /// What becomes of whatever is open on a loop that is shut down.
+    package static let loopStopped = TransportError(.cancelled, "the event loop was shut down")
+
     /// Makes the error for a number of the operating system.
     ///
     /// - Parameter doing: what failed, as the start of the sentence: `connecting to 192.0.2.1:443`.

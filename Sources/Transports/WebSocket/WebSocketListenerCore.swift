@@ -146,6 +146,10 @@ extension WebSocketListenerCore: TCPAcceptorHandler {
         }
     }
 
+    func acceptorStopped() {
+        close(Close(.goingAway, reason: TransportError.loopStopped.message, origin: .local))
+    }
+
     private func ended(_ id: ObjectIdentifier, _ outcome: ServerHandshake.Outcome?, _ pipe: Pipe) {
         handshakes[id] = nil
         if let outcome, end == nil {

@@ -70,9 +70,9 @@ public final class EventLoop: Sendable {
 
     /// Stops the loop and waits until its thread has ended.
     ///
-    /// Descriptors still registered are let go and timers dropped; sleeping tasks wake as if cancelled. Jobs that arrive
-    /// later still run, one at a time, so that no task hangs, but nothing waits for descriptors or time any more. It must
-    /// not be called on the loop.
+    /// What is still open on it fails: its tasks are told that the loop was shut down, and sleeping ones wake as if
+    /// cancelled. Jobs that arrive later still run, one at a time, so that no task hangs, but nothing waits for descriptors
+    /// or time any more. It must not be called on the loop.
     public func shutdown() async {
         precondition(!isCurrent, "a loop cannot wait for its own end")
         await withCheckedContinuation { (continuation: CheckedContinuation<Void, Never>) in

@@ -178,12 +178,12 @@ final class LoopCore: @unchecked Sendable {
         while let entry = timers.takeDue(now: now) { entry.timer.due(entry: entry.instant) }
     }
 
-    /// Lets go of every descriptor and timer.
+    /// Lets go of every descriptor and timer, and tells their owners.
     func stop() {
         isStopped = true
-        let handlers = slots
+        let watched = slots
         slots = []
         for entry in timers.takeAll() { entry.timer.drop() }
-        withExtendedLifetime(handlers) {}
+        for slot in watched { slot.handler?.loopStopped() }
     }
 }

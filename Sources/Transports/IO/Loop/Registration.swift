@@ -25,6 +25,9 @@ package protocol DescriptorHandler: AnyObject {
     /// The descriptor is ready. Called on the loop, again in every turn while it stays so, or, if it was registered as
     /// edge-triggered, once each time it becomes so.
     func ready(_ readiness: Readiness)
+
+    /// The loop has been shut down, and the descriptor is not watched any more. Called on the loop, once.
+    func loopStopped()
 }
 
 /// A descriptor's place in its loop, confined to the loop's thread.

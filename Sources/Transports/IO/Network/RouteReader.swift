@@ -144,8 +144,12 @@ final class RouteReader: DescriptorHandler, @unchecked Sendable {
         if case .idle = listing, relist?.deadline == nil { relist?.arm(at: loop.now() + Self.settling) }
     }
 
-    private func fail(_ number: Int32) {
-        failure = TransportError(errno: number, doing: "watching the network")
+    func loopStopped() { fail(.loopStopped) }
+
+    private func fail(_ number: Int32) { fail(TransportError(errno: number, doing: "watching the network")) }
+
+    private func fail(_ error: TransportError) {
+        failure = error
         first.signal()
         close()
     }

@@ -6,6 +6,9 @@ package import TransportKit
 package protocol TCPAcceptorHandler: AnyObject {
     /// A connection has been accepted; set its handler and keep it before returning, or it is reset.
     func accepted(_ socket: TCPSocket)
+
+    /// The loop was shut down: nobody is accepted any more.
+    func acceptorStopped()
 }
 
 /// A listening TCP socket, confined to its loop.
@@ -157,6 +160,12 @@ extension TCPAcceptor: DescriptorHandler {
                 continue
             }
         }
+    }
+
+    package func loopStopped() {
+        guard !isClosed else { return }
+        close()
+        handler?.acceptorStopped()
     }
 
     private func take(_ accepted: tk_accepted) {

@@ -63,13 +63,15 @@ public actor TCPListener {
 
     /// Waits for the next connection.
     ///
-    /// - Throws: ``/TransportKit/TransportError/Code/cancelled`` when the task is cancelled or the listener closed.
+    /// - Throws: ``/TransportKit/TransportError/Code/cancelled`` when the task is cancelled, the listener closed or its loop
+    ///   shut down.
     public func accept() async throws(TransportError) -> TCPConnection {
         guard !isAccepting else { throw TransportError(.misuse, "two tasks accept from one listener") }
         isAccepting = true
         defer { isAccepting = false }
         while true {
             if isClosed { throw TransportError(.cancelled, "the listener at \(localAddress) was closed") }
+            if queue.isStopped { throw .loopStopped }
             if let (socket, events) = queue.next() { return TCPConnection(socket: socket, events: events) }
             guard await queue.changed.wait() else {
                 throw TransportError(.cancelled, "accepting at \(localAddress) was cancelled")
@@ -93,6 +95,7 @@ private final class AcceptQueue: TCPAcceptorHandler, @unchecked Sendable {
     let changed = Signal()
     private unowned let acceptor: TCPAcceptor
     private var waiting: [(TCPSocket, TCPEvents)] = []
+    private(set) var isStopped = false
     private static let limit = 64
 
     init(_ acceptor: TCPAcceptor) { self.acceptor = acceptor }
@@ -102,6 +105,12 @@ private final class AcceptQueue: TCPAcceptorHandler, @unchecked Sendable {
         socket.handler = events
         waiting.append((socket, events))
         if waiting.count >= Self.limit { acceptor.pause() }
+        changed.signal()
+    }
+
+    func acceptorStopped() {
+        isStopped = true
+        dropAll()
         changed.signal()
     }
 

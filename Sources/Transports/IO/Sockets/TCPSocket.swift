@@ -14,7 +14,8 @@ package protocol TCPSocketHandler: AnyObject {
     /// A write that was not taken whole would go on now.
     func writable()
 
-    /// The connection could not be made. Later failures are returned by the reads and writes that meet them.
+    /// The connection could not be made. Later failures are returned by the reads and writes that meet them, which includes
+    /// the end of the loop.
     func failed(_ error: TransportError)
 }
 
@@ -81,6 +82,8 @@ package final class TCPSocket: @unchecked Sendable {
     private enum State {
         case connecting
         case open
+        /// The loop is gone: nothing more can be waited for.
+        case stranded
         case closed
     }
 
@@ -141,7 +144,7 @@ package final class TCPSocket: @unchecked Sendable {
     /// Reads what is there into `room`, which must not be empty. On the loop only.
     package func read(into room: UnsafeMutableRawBufferPointer) -> TCPReadResult {
         loop.assertCurrent()
-        guard state != .closed else { return .failed(closedError) }
+        if let unusable { return .failed(unusable) }
         guard mayRead else {
             wantsReadable = true
             return .wouldBlock
@@ -187,7 +190,7 @@ package final class TCPSocket: @unchecked Sendable {
 
     private func writeBlocked(count: Int) -> TCPWriteResult? {
         loop.assertCurrent()
-        guard state != .closed else { return .failed(closedError) }
+        if let unusable { return .failed(unusable) }
         guard count > 0 else { return .written(0) }
         guard mayWrite else {
             wantsWritable = true
@@ -254,7 +257,14 @@ package final class TCPSocket: @unchecked Sendable {
         tk_close(descriptor)
     }
 
-    private var closedError: TransportError { TransportError(.misuse, "the connection was closed by this end") }
+    /// Why no byte can pass any more.
+    private var unusable: TransportError? {
+        switch state {
+        case .connecting, .open: nil
+        case .stranded: .loopStopped
+        case .closed: TransportError(.misuse, "the connection was closed by this end")
+        }
+    }
 
     private func error(_ number: Int32, _ doing: String) -> TransportError {
         TransportError(errno: number, doing: "\(doing) \(remoteAddress)")
@@ -266,39 +276,53 @@ extension TCPSocket: DescriptorHandler {
         switch state {
         case .connecting: finishConnecting(readiness)
         case .open: break
-        case .closed: return
+        case .stranded, .closed: return
         }
         guard state == .open else { return }
         if !readiness.isDisjoint(with: [.peerFinished, .hungUp, .failed]) { hasEnding = true }
-        if hasEnding || readiness.contains(.readable) {
-            mayRead = true
-            if wantsReadable {
-                wantsReadable = false
-                handler?.readable()
-            }
-        }
+        if hasEnding || readiness.contains(.readable) { tellReadable() }
         guard state == .open else { return }
-        if !readiness.isDisjoint(with: [.writable, .hungUp, .failed]) {
-            mayWrite = true
-            if wantsWritable {
-                wantsWritable = false
-                handler?.writable()
-            }
+        if !readiness.isDisjoint(with: [.writable, .hungUp, .failed]) { tellWritable() }
+    }
+
+    package func loopStopped() {
+        switch state {
+        case .connecting: failConnecting(.loopStopped)
+        case .open:
+            state = .stranded
+            // Whoever waits tries once more, and is told why it cannot go on.
+            tellReadable()
+            tellWritable()
+        case .stranded, .closed: break
         }
+    }
+
+    private func tellReadable() {
+        mayRead = true
+        guard wantsReadable else { return }
+        wantsReadable = false
+        handler?.readable()
+    }
+
+    private func tellWritable() {
+        mayWrite = true
+        guard wantsWritable else { return }
+        wantsWritable = false
+        handler?.writable()
     }
 
     private func finishConnecting(_ readiness: Readiness) {
         guard !readiness.isDisjoint(with: [.writable, .hungUp, .failed]) else { return }
         let number = tk_take_socket_error(descriptor)
-        guard number == 0 else {
-            let handler = handler
-            let error = error(number, "connecting to")
-            close()
-            handler?.failed(error)
-            return
-        }
+        guard number == 0 else { return failConnecting(error(number, "connecting to")) }
         state = .open
         mayWrite = true
         handler?.connected()
+    }
+
+    private func failConnecting(_ error: TransportError) {
+        let handler = handler
+        close()
+        handler?.failed(error)
     }
 }

@@ -252,4 +252,7 @@ extension UDPSocket: DescriptorHandler {
             handler?.writable()
         }
     }
+
+    /// Its owners keep timers, by which they hear of it.
+    package func loopStopped() {}
 }

@@ -1,4 +1,5 @@
 internal import CNgtcp2
+internal import TransportIO
 internal import TransportKit
 internal import TransportTLS
 
@@ -135,7 +136,7 @@ extension QUICConnection {
     }
 
     /// The loop is gone, and with it every way to go on.
-    func loopStopped() { lost(TransportError(.cancelled, "the event loop was shut down")) }
+    func loopStopped() { lost(.loopStopped) }
 
     private func ended(by peer: NgtcpConnection.PeerClose?, _ now: Instant) {
         let close: Close =

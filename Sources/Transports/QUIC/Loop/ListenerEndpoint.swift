@@ -108,7 +108,7 @@ final class ListenerEndpoint: TurnEndHandler {
 
     private func loopStopped() {
         isClosed = true
-        accepted.end(Close(.goingAway, reason: "the event loop was shut down", origin: .local))
+        accepted.end(Close(.goingAway, reason: TransportError.loopStopped.message, origin: .local))
         for entry in entries.values {
             entry.connection.loopStopped()
             remove(entry)
