@@ -57,6 +57,21 @@ import TransportKit
         #expect(ended.output.isEmpty)
     }
 
+    // B46
+    @Test(arguments: [8, 63, 64])
+    func `Too few open files are named before anything begins, and a low limit is raised`(limit: Int) async throws {
+        let words = ["-c", "ulimit -n \(limit); exec \"$0\" demo --json", Program.path]
+        let ended = try await Program.run(words, executable: "/bin/sh")
+        #expect(ended.code == (limit < 64 ? 1 : 0))
+        #expect(
+            limit >= 64
+                || ended.errors == "transportkit: this process may open \(limit) files and needs at least 64 "
+                    + "(raise the limit with ulimit -n or LimitNOFILE=)\n",
+            "\(ended.errors)")
+        let lowered = ["-c", "ulimit -Sn 8; exec \"$0\" --version", Program.path]
+        #expect(try await Program.run(lowered, executable: "/bin/sh").code == 0)
+    }
+
     @Test func `Help and version go to standard output`() async throws {
         let help = try await Program.run(["--help"])
         #expect(help.code == 0 && help.output.hasPrefix("usage: transportkit VERB") && help.errors.isEmpty)

@@ -24,6 +24,7 @@ struct Main {
 
     private static func run(_ words: [String]) async -> Int32 {
         do {
+            try OpenFileLimit.raise()
             return try await perform(words)
         } catch let error as UsageError {
             Console.complain("transportkit: \(error.message)")
