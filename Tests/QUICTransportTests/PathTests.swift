@@ -120,9 +120,13 @@ import TransportKit
 
     @Test func `A path that answers says so within a round trip, and the keepalive is what it was`() throws {
         let pair = try makePair(keepalive: Keepalive(interval: .seconds(15), idleTimeout: .seconds(30)))
+        // Past the question that follows the use of the path.
+        try pair.run(for: .seconds(4))
         let question = ask(pair)
         #expect(try pair.run(for: .seconds(1)) { question.answer != nil })
         #expect(question.answer == true)
+        // What acknowledges the answer may be on its way still.
+        try pair.run(for: .seconds(1))
         let delivered = pair.delivered
         try pair.run(for: .seconds(10))
         #expect(pair.delivered == delivered)
@@ -130,20 +134,59 @@ import TransportKit
         #expect(pair.delivered > delivered)
     }
 
-    // B05, B07
-    @Test(arguments: [true, false])
-    func `What stays unanswered for five seconds ends the dialling end`(hasData: Bool) throws {
+    /// How far a client's use of its path had come when that died, and how soon it notices.
+    enum Use: CaseIterable {
+        case unanswered
+        case acknowledged
+        case over
+
+        var limits: ClosedRange<Duration> {
+            switch self {
+            case .unanswered: .seconds(4)...(.seconds(5) + .milliseconds(100))
+            // Asked after 3 s.
+            case .acknowledged: .seconds(7)...(.seconds(8) + .milliseconds(100))
+            // Asked after 15 s, less what it has been quiet for.
+            case .over: .seconds(15)...(.seconds(20) + .milliseconds(100))
+            }
+        }
+    }
+
+    // B04, B05, B07
+    @Test(arguments: Use.allCases)
+    func `What stays unanswered for five seconds ends the dialling end`(use: Use) throws {
         let pair = try makePair(keepalive: Keepalive())
+        switch use {
+        case .unanswered: break
+        case .acknowledged:
+            pair.client.trySend(Message(Bytes("a question")))
+            try pair.run(for: .milliseconds(100))
+        case .over: try pair.run(for: .seconds(4))
+        }
         pair.link.isCut = true
         let begun = pair.now
-        if hasData { pair.client.trySend(Message(Bytes("anybody?"))) }
+        if use == .unanswered { pair.client.trySend(Message(Bytes("anybody?"))) }
         #expect(try pair.run(for: .seconds(60)) { pair.client.end != nil })
-        let limit = Duration.seconds(hasData ? 5 : 20)
-        #expect(pair.now - begun <= limit + .milliseconds(100) && pair.now - begun >= limit - .seconds(1))
+        #expect(use.limits.contains(pair.now - begun), "\(pair.now - begun)")
         #expect(pair.client.end?.code == .pathLost && pair.client.end?.origin == .path)
         #expect(pair.client.end?.cause?.code == .idle)
         // A client that sleeps for a while finds its socket again.
         #expect(pair.server?.end == nil)
+    }
+
+    @Test func `A path is asked once after it was used, and then left alone until the keepalive`() throws {
+        let pair = try makePair(keepalive: Keepalive(interval: .seconds(60), idleTimeout: .seconds(180)))
+        try pair.run(for: .seconds(10))
+        let quiet = pair.delivered
+        try pair.run(for: .seconds(20))
+        #expect(pair.delivered == quiet)
+        pair.server?.trySend(Message(Bytes("an answer, late")))
+        try pair.run(for: .seconds(2))
+        let used = pair.delivered
+        try pair.run(for: .seconds(2))
+        let asked = pair.delivered
+        #expect((1...200).contains(asked - used), "bytes of a question and its answer")
+        try pair.run(for: .seconds(20))
+        #expect(pair.delivered == asked)
     }
 
     @Test func `An outage of four seconds ends nothing`() async throws {

@@ -2,6 +2,9 @@
 ///
 /// No I/O and no clock. Its driver says what was sent that needs an answer and that anything was heard, bytes that the
 /// peer acknowledges included: whoever is slow but moves is alive (B09).
+///
+/// An answer that does not come looks like one that takes its time, because what asked for it has been acknowledged. So a
+/// path that an application has used and that is quiet since is asked once: one exchange after each burst (B04).
 package struct AnswerWatch: Sendable {
     /// What to do.
     package enum Action: Sendable, Equatable {
@@ -19,6 +22,8 @@ package struct AnswerWatch: Sendable {
     /// Since when the oldest of what was sent after the last sign of life waits for an answer.
     private var waitingSince: Instant?
     private var probed: Instant?
+    /// When bytes of an application came or went last, until the path was asked after them.
+    private var lastUse: Instant?
 
     /// Makes the watch of a path; nil where the options want none.
     package init?(_ keepalive: Keepalive) {
@@ -33,6 +38,11 @@ package struct AnswerWatch: Sendable {
     /// Something was sent that needs an answer.
     package mutating func sent(now: Instant) {
         if waitingSince == nil { waitingSince = now }
+    }
+
+    /// Bytes of an application came or went.
+    package mutating func used(now: Instant) {
+        lastUse = now
     }
 
     /// A sign of life, or a new path about which nothing is known.
@@ -51,7 +61,7 @@ package struct AnswerWatch: Sendable {
     /// When ``timeout(now:isAnswered:patience:)`` wants to be asked next.
     package var deadline: Instant? {
         if let probed { return probed + (lostAfter - probeAfter) }
-        return waitingSince.map { $0 + probeAfter }
+        return (waitingSince ?? lastUse).map { $0 + probeAfter }
     }
 
     /// The deadline has passed, or may have.
@@ -60,11 +70,14 @@ package struct AnswerWatch: Sendable {
     ///   - isAnswered: whether nothing that was sent needs an answer any more.
     ///   - patience: how long an answer may take on this path, if that is longer than the limit.
     package mutating func timeout(now: Instant, isAnswered: Bool, patience: Duration = .zero) -> Action {
-        guard let deadline, now >= deadline, let since = waitingSince else { return .nothing }
-        if isAnswered {
-            heard()
-            return .nothing
+        guard let deadline, now >= deadline else { return .nothing }
+        if waitingSince != nil, isAnswered { heard() }
+        guard let since = waitingSince else {
+            guard let used = lastUse, now >= used + probeAfter else { return .nothing }
+            lastUse = nil
+            return .probe
         }
+        lastUse = nil
         if now >= deadline + Self.lateness {
             waitingSince = now + (.zero - probeAfter)
             probed = now

@@ -6,6 +6,7 @@ public struct Keepalive: Sendable, Hashable {
     /// life (B09). The smaller of both ends' limits holds.
     public var idleTimeout: Duration
     /// How long bytes may stay unanswered before the end that dialled asks with a ping. Without pings nothing is asked.
+    /// After so long without a byte of an application it asks once, too.
     public var probeAfter = Duration.seconds(3)
     /// How long bytes may stay unanswered before the end that dialled gives the path up; nil for the idle timeout alone.
     ///

@@ -57,6 +57,35 @@ import Testing
         #expect(other.deadline == at(7))
     }
 
+    // B04
+    @Test func `A path that was used and is quiet since is asked once`() throws {
+        var watch = try watch()
+        watch.used(now: at(1))
+        watch.used(now: at(2))
+        #expect(watch.deadline == at(5) && !watch.isWaiting)
+        #expect(watch.timeout(now: at(4), isAnswered: true) == .nothing)
+        #expect(watch.timeout(now: at(5), isAnswered: true) == .probe)
+        #expect(watch.deadline == nil, "the question is something that was sent")
+        watch.sent(now: at(5))
+        #expect(watch.timeout(now: at(8), isAnswered: false) == .probe)
+        #expect(watch.timeout(now: at(10), isAnswered: false) == .lost)
+        // Answered, it is left alone.
+        var other = try self.watch()
+        other.used(now: at(1))
+        other.sent(now: at(1))
+        #expect(other.timeout(now: at(4), isAnswered: true) == .probe)
+        other.sent(now: at(4))
+        other.heard()
+        #expect(other.deadline == nil)
+        #expect(other.timeout(now: at(60), isAnswered: true) == .nothing)
+        // What is suspected meanwhile is asked by that alone.
+        other.used(now: at(60))
+        other.sent(now: at(60))
+        #expect(other.timeout(now: at(63), isAnswered: false) == .probe)
+        other.heard()
+        #expect(other.deadline == nil)
+    }
+
     // B05
     @Test func `A process that was stopped for ten seconds asks before it gives up`() throws {
         var watch = try watch()

@@ -41,9 +41,11 @@ extension QUICConnection {
         case .handshaking, .open, .lingering: break
         }
         unblockIfPossible()
+        let isUsed = hasWork
         let batch = unsafe fillBatch(room, now)
         if let batch {
             library.sent(now, isPaced: isPaced)
+            if isUsed { answers?.used(now: now) }
             noteSent(now)
             return batch
         }

@@ -292,6 +292,10 @@ final class QUICConnection {
         if case .handshaking = phase, sink.isHandshakeCompleted { handshakeDone(now) }
         if role == .client, sink.isHandshakeConfirmed, let control, !hasWidenedControl { widen(control) }
         settlePaths(now)
+        if sink.hasData {
+            sink.hasData = false
+            answers?.used(now: now)
+        }
         settleStreams()
         settleMessages(now)
         if isControlOver { breakOff(.protocolError, "the control stream ended", now) }

@@ -155,6 +155,7 @@ internal import TransportKit
     }
 
     private func write(_ messages: [Message]) {
+        answers?.used(now: loop.now())
         noteSending()
         pipe.write { output in
             for message in messages { wire.write(message, into: &output) }
@@ -383,6 +384,11 @@ extension WebSocketSession: PipeOwner {
             incoming.removeSubrange(start...)
             if let settlement { settle(settlement) }
             return
+        }
+        if incoming.count > start, answers != nil {
+            answers?.used(now: loop.now())
+            // From the first use on the timer runs; it looks by itself for later ones.
+            if let deadline = answers?.deadline, deadline < livenessDeadline { armLiveness() }
         }
         deliver(from: start)
         if let settlement {
