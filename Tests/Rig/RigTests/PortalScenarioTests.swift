@@ -36,8 +36,8 @@ extension RigSuite {
                 #expect(lines.allSatisfy { $0.contains(Self.words) })
 
                 // Nothing is remembered of a network that lets nobody through, and no certificate is let pass.
-                let paths = try await tunnel.ask("status", "--json")
-                #expect(!paths.contains(#""winner":"#) && !paths.contains(#""until":"#), "\(paths)")
+                let paths = try await tunnel.status().paths
+                #expect(paths.allSatisfy { $0.winner == nil && $0.demotions.isEmpty }, "\(paths)")
                 #expect(try await !net.client.run("cat", tunnel.pathsFile).contains(Topology.doorAddress))
                 #expect(!client.errors.all.contains { $0.contains("connected ·") })
                 #expect(!door.errors.all.contains { $0.contains("opened /forward") })
@@ -52,7 +52,7 @@ extension RigSuite {
                 #expect(connected.at - opened < .seconds(11))
                 _ = try await tunnel.connectWhenUsable(within: .seconds(10))
                 // QUIC was not let through before or after, and is held to have failed at nothing.
-                #expect(try await !tunnel.ask("status").contains("stands back for"))
+                #expect(try await tunnel.status().paths.allSatisfy(\.demotions.isEmpty))
                 #expect(!client.errors.all.contains { $0.contains("stands back on this network") })
             }
         }
