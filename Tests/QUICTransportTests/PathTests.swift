@@ -1,5 +1,6 @@
 import Testing
 import TransportKit
+import TransportKitTesting
 
 @testable import QUICTransport
 
@@ -171,6 +172,28 @@ import TransportKit
         #expect(pair.client.end?.cause?.code == .idle)
         // A client that sleeps for a while finds its socket again.
         #expect(pair.server?.end == nil)
+    }
+
+    // B07: a service that has started anew with another key resets what it does not know, and nobody can tell it from noise.
+    @Test func `Noise on a dead path is no sign of life`() throws {
+        let pair = try makePair(keepalive: Keepalive())
+        pair.link.isCut = true
+        let begun = pair.now
+        pair.client.trySend(Message(Bytes("anybody?")))
+        let question = ask(pair)
+        var noise = SeededGenerator(seed: 7)
+        while pair.client.end == nil, pair.now - begun < .seconds(60) {
+            try pair.run(for: .milliseconds(200))
+            let packet =
+                [0x40 | UInt8.random(in: 0..<64, using: &noise)]
+                + (0..<42).map { _ in UInt8.random(in: .min ... .max, using: &noise) }
+            packet.withUnsafeBytes {
+                pair.client.receive($0, from: EnginePair.serverAddress, to: pair.machineAddress, ecn: 0, now: pair.now)
+            }
+        }
+        #expect(pair.now - begun < .seconds(6))
+        #expect(question.answer == false)
+        #expect(pair.client.end?.cause?.code == .idle)
     }
 
     @Test func `A path is asked once after it was used, and then left alone until the keepalive`() throws {

@@ -64,7 +64,7 @@ extension QUICConnection {
         return true
     }
 
-    /// A packet came that the library took, on the path that leaves from `local`.
+    /// A packet of the peer's came that brought bytes or acknowledged some, on the path that leaves from `local`.
     func heard(on local: SocketAddress) {
         // What still comes on the path before says nothing about the one that is in use.
         if let pathLocal, pathLocal != local { return }

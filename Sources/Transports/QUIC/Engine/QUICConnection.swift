@@ -196,9 +196,13 @@ final class QUICConnection {
         let id = peerAddress == nil ? nil : unsafe ConnectionID(ofShort: datagram)
         guard let name = peerAddress == nil ? remote : peerAddress?.name(of: remote, id: id, now: now) else { return }
         hasReceived = true
+        let isAsked = answers?.isWaiting == true || !questions.isEmpty
+        let inFlight = isAsked ? library.bytesInFlight : 0
         let status = unsafe library.receive(datagram, from: name, to: local, ecn: ecn, now: now)
         if status == 0 {
-            heard(on: local)
+            // What the peer has not sealed, the library drops without a word: the reset of a service that started anew with
+            // another key, for one. So only what a packet does is a sign of life.
+            if isAsked, sink.hasData || library.bytesInFlight < inFlight { heard(on: local) }
             if peerAddress != nil, let current = library.remote {
                 peerAddress?.took(id: id, from: name, current: current)
             }
