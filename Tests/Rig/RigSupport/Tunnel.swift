@@ -74,6 +74,13 @@ package struct Tunnel: Sendable {
         try await start("server", topology.door, serverFile, environment)
     }
 
+    /// Takes the server's key and certificate away, so that it makes others at its next start.
+    package func forgetServerKey() async throws {
+        try await runTool([
+            "rm", "\(topology.rig.folder)/state/key.pem", "\(topology.rig.folder)/state/certificate.pem",
+        ])
+    }
+
     /// Starts the client and waits until its forward is bound; that says nothing about the carrier.
     package func startClient(environment: [String: String] = [:]) async throws -> Program {
         try await start("client", topology.client, clientFile, environment)
@@ -84,6 +91,7 @@ package struct Tunnel: Sendable {
         let program = try topology.client.startTransportKit(
             "asker", [verb, clientFile] + flags, environment: homes("client"))
         let code = try await program.exitCode(within: .seconds(10))
+        try await program.settle()
         guard code == 0 else { throw RigFailure("\(verb) ended with \(code): \(program.transcript)") }
         return program.output.all.joined(separator: "\n")
     }

@@ -29,6 +29,34 @@ extension RigSuite {
             }
         }
 
+        // B07: a secret that has changed makes nothing of what the new door says to the old session.
+        @Test func `A door that starts anew with another key is back as soon as the path counts as lost`() async throws
+        {
+            try await withTopology { net in
+                try await net.link.set(.both, "delay=20ms")
+                var options = Tunnel.Options()
+                options.transports = "[quic]"
+                let tunnel = try await Tunnel(net, options)
+                let first = try await tunnel.startServer()
+                let client = try await tunnel.startClient()
+                let (socket, _) = try await tunnel.connectWhenUsable(within: .seconds(10))
+                try await first.kill()
+                try await tunnel.forgetServerKey()
+                _ = try await tunnel.startServer()
+                // What is written now fails in the end, and never vanishes.
+                try socket.send(Self.word)
+                let (next, after) = try await tunnel.connectWhenUsable(within: .seconds(20))
+                print("back after \(after)")
+                #expect(after < .seconds(10))
+                #expect(try await next.echo(Self.word) == Self.word)
+                let failure = await #expect(throws: RawSocket.Failure.self) {
+                    try await blocking { try socket.receive(exactly: 1) }
+                }
+                #expect(failure?.isTimeout == false)
+                #expect(client.errors.all.contains { $0.contains("unanswered") }, "not by a reset")
+            }
+        }
+
         // B29
         @Test func `Where UDP is refused, WebSocket starts without waiting for its head start`() async throws {
             try await withTopology { net in
