@@ -216,6 +216,12 @@ final class EnginePair {
         }
     }
 
+    /// The NAT forgets the client and makes another address of it; what is on its way to the old one is lost.
+    func rebind(to address: SocketAddress) {
+        outsideAddress = address
+        flights.removeAll { !$0.toServer }
+    }
+
     /// Forgets the server, as a crash does.
     func dropServer() {
         server = nil

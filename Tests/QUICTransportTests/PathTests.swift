@@ -94,6 +94,29 @@ import TransportKitTesting
         #expect(!pair.client.migration.hasHappened)
     }
 
+    // R20, B32
+    @Test(arguments: [UInt64(1), 2, 3])
+    func `A NAT that rebinds at any moment of a transfer in both directions stalls neither`(seed: UInt64) async throws {
+        let pair = try makePair(keepalive: Keepalive())
+        let server = try #require(pair.server)
+        var random = SeededGenerator(seed: seed)
+        let block = Bytes(Array(repeating: UInt8(seed), count: 2048))
+        var (lastUp, lastDown, worst) = (pair.now, pair.now, Duration.zero)
+        for round in 0..<10 {
+            pair.rebind(to: .loopback(port: UInt16(20_000 + round)))
+            for _ in 0..<Int.random(in: 60...140, using: &random) {
+                #expect(pair.client.trySend(Message(block)))
+                #expect(server.trySend(Message(block)))
+                try pair.run(for: .milliseconds(5))
+                worst = max(worst, pair.now - lastUp, pair.now - lastDown)
+                if await !server.takeMessages().isEmpty { lastUp = pair.now }
+                if await !pair.client.takeMessages().isEmpty { lastDown = pair.now }
+            }
+        }
+        #expect(worst < .milliseconds(300))
+        #expect(pair.client.end == nil && server.end == nil)
+    }
+
     // Before, the library blamed the client for one id too many, and the listening end broke the connection off.
     @Test func `A NAT that rebinds just before the client moves does not confuse the listening end`() async throws {
         let pair = try makePair()
