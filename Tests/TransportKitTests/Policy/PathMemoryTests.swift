@@ -85,6 +85,23 @@ import TransportKit
         #expect(Set(kept.keys.map(\.network)) == Set((9936..<10_000).map { "\($0)" }))
     }
 
+    @Test func `What was just written stays, where a clock that was set back has made everything equally old`() {
+        // R54, R56
+        for number in 0..<20 {
+            let memory = InProcessPathMemory(limit: 3)
+            for network in 0..<3 {
+                memory.change(PathKey(network: "\(network)", destination: "d"), at: start + .seconds(network)) {
+                    $0.won(.quic, at: start + .seconds(network))
+                }
+            }
+            let now = start + .seconds(-3600)
+            let here = PathKey(network: "here \(number)", destination: "d")
+            memory.change(here, at: now) { $0.won(.webSocket, at: now) }
+            #expect(memory.history(of: here, at: now).winner?.transport == .webSocket)
+            #expect(memory.all(at: now).count == 3)
+        }
+    }
+
     @Test func `Many destinations of one network push out only each other`() {
         let memory = InProcessPathMemory()
         memory.change(PathKey(network: "home", destination: "door"), at: start) { $0.won(.quic, at: start) }
