@@ -40,6 +40,43 @@ import TransportKitTesting
         #expect(world.simulation.time.now() - before == .milliseconds(120))
     }
 
+    @Test func `A service without QUIC costs 250 ms once per network and day`() throws {  // R42
+        let world = try DirectWorld()
+        defer { world.end() }
+        world.network.change(.quic) { $0.isSilent = true }
+        for network in ["home", "office"] {
+            world.place.current = network
+            var took: [Duration] = []
+            for _ in 0..<24 {
+                let before = world.simulation.time.now()
+                #expect(try world.connect() == .webSocket)
+                took.append(world.simulation.time.now() - before)
+                world.simulation.advance(by: .seconds(3600))
+            }
+            // Three round trips and the close's one, and the head start before the first of them.
+            let usual = took[1]
+            #expect(took == [usual + .milliseconds(250)] + Array(repeating: usual, count: 23))
+        }
+    }
+
+    @Test func `A dial that goes on to learn has the ordinary limit of a handshake`() throws {  // R41
+        let world = try DirectWorld()
+        defer { world.end() }
+        world.remember(.webSocket)
+        world.network.change(.quic) { $0.isSilent = true }
+        let socket = try world.open()
+        // It began in its turn, after 250 ms.
+        world.simulation.advance(by: .milliseconds(10_120))
+        #expect(world.carrier.reports.last?.candidates.last?.outcome == .learning)
+        world.simulation.advance(by: .milliseconds(10))
+        guard case .failed(let error) = world.carrier.reports.last?.candidates.last?.outcome else {
+            Issue.record("it still goes on")
+            return
+        }
+        #expect(error.code == .timedOut)
+        withExtendedLifetime(socket) {}
+    }
+
     @Test func `A refused QUIC costs a round trip`() throws {  // R35
         let world = try DirectWorld()
         defer { world.end() }

@@ -47,6 +47,39 @@ import TransportKitTesting
         #expect((world.record.demotions[.quic] != nil) == demotes)
     }
 
+    @Test func `The minute is of the clock that counts sleep, whatever the wall clock says`() throws {  // R47
+        for (jump, age, demotes) in [(7200, 59, true), (-7200, 59, true), (-30, 60, false)] as [(Int64, Int, Bool)] {
+            let world = try DirectWorld()
+            defer { world.end() }
+            let socket = try world.open()
+            let far = try world.accept(.quic)
+            try say("hello", from: far, in: world)
+            try receive(socket, in: world)
+            world.simulation.advance(by: .seconds(age))
+            world.simulation.time.setWall(WallTime(seconds: world.simulation.time.wallNow().seconds + jump))
+            world.network.cut(.quic)
+            try receive(socket, in: world)
+            #expect(try world.connect() == (demotes ? .webSocket : .quic))
+        }
+    }
+
+    @Test func `A door whose handshake works and whose sessions do not holds nobody on QUIC`() throws {  // R51
+        let world = try DirectWorld()
+        defer { world.end() }
+        let socket = try world.open()
+        let far = try world.accept(.quic)
+        try world.simulation.run { _ = await far.close(CloseCode(rawValue: 0), reason: "") }
+        try receive(socket, in: world)
+        #expect(socket.info.transport == .quic)
+        // R49: its handshakes go on working, and bring nobody back within the day.
+        for _ in 0..<23 {
+            #expect(try world.connect() == .webSocket)
+            world.simulation.advance(by: .seconds(3600))
+        }
+        #expect(world.dials(.quic).count > 20)
+        #expect(world.history()[.quic].demotion != nil)
+    }
+
     @Test func `A verdict of the service demotes nothing`() throws {  // R50
         let world = try DirectWorld()
         defer { world.end() }
