@@ -36,7 +36,7 @@ final class CarrierLink: SessionSource {
     func wake() async { await link.wake() }
 
     private func watch() async {
-        while let socket = try? await link.socket() {
+        while let socket = try? await link.socket(isUrgent: false) {
             held.withLock { $0 = socket }
             // Messages are nobody's here; what matters is their end.
             while (try? await socket.receive()) != nil {}

@@ -10,8 +10,9 @@
 /// }
 /// ```
 ///
-/// After a failure it waits with full jitter, after a session that lasted it dials at once (R81, R82). It keeps no more
-/// for a carrier that has failed for days than for one that has failed once. It notices the end of a session by what the
+/// After a failure it waits with full jitter, after a session that lasted it dials at once (R81, R82), unless the service
+/// itself has gone: everybody who was there comes back then, and the wait is wide from the start. It keeps no more for a
+/// carrier that has failed for days than for one that has failed once. It notices the end of a session by what the
 /// calls on its socket throw.
 public actor Link {
     /// When sessions are opened.
@@ -38,8 +39,10 @@ public actor Link {
     private var waiting: [Signal] = []
     private var pause: Signal?
     private var wakes = 0
-    /// How often somebody has asked for a session.
+    /// How often somebody has asked for a session who is in a hurry.
     private var asks = 0
+    /// A session has ended, and no other has opened since.
+    private var hasLostSession = false
     private var isRunning = false
     private let demand = Signal()
 
@@ -76,14 +79,17 @@ public actor Link {
 
     /// Waits for an open session.
     ///
+    /// - Parameter isUrgent: whether somebody needs it now, so that a long wait is cut short.
     /// - Throws: the end of the carrier once it was closed; ``Close/cancelled`` where the waiting task was cancelled.
-    public func socket() async throws(Close) -> any Socket {
+    public func socket(isUrgent: Bool = true) async throws(Close) -> any Socket {
         let signal = Signal()
         waiting.append(signal)
         defer { waiting.removeAll { $0 === signal } }
-        asks += 1
         demand.signal()
-        pause?.signal()
+        if isUrgent {
+            asks += 1
+            pause?.signal()
+        }
         while true {
             if let session, !session.hasEnded { return session }
             if case .closed(let close) = source.latest { throw close }
@@ -134,12 +140,15 @@ public actor Link {
                 return nil
             }
             // What failed before a wake says nothing about the network after it.
+            guard wakes == wakesBefore else { return (error, .zero) }
+            let isShared = error.comesFromService || (hasLostSession && error.cause?.code == .refused)
             let limit = error.cause?.code == .intercepted ? Self.signInPause : nil
-            return (error, wakes == wakesBefore ? backoff.failed(fraction: random(), atMost: limit) : .zero)
+            return (error, backoff.failed(isShared: isShared, fraction: random(), atMost: limit))
         }
         let opened = time.now()
         let socket = LinkSocket(inner)
         session = socket
+        hasLostSession = false
         let carried = if case .open(let path) = carrier.states.latest { path.carrier } else { "" }
         show(
             .open(
@@ -154,7 +163,9 @@ public actor Link {
                 .value
             return nil
         }
-        let wait = backoff.ended(after: time.now() - opened, fraction: random())
+        hasLostSession = true
+        let wait = backoff.ended(
+            after: time.now() - opened, isShared: close.comesFromService, fraction: random())
         return (close, wakes == wakesBefore ? wait : .zero)
     }
 
@@ -197,6 +208,13 @@ public actor Link {
     private func show(_ state: CarrierState) {
         journal.note(state, now: time.now())
         source.set(state)
+    }
+}
+
+extension Close {
+    /// Whether the service has said that it goes away, which it says to everybody.
+    fileprivate var comesFromService: Bool {
+        origin == .remote && (code == .goingAway || code == .restarting || code == .tryAgainLater)
     }
 }
 

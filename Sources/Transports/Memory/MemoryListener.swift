@@ -41,7 +41,8 @@ final class MemoryListener: Listener {
             dialer: (dialOptions.limits, dialOptions.keepalive.idleTimeout),
             listener: (options.limits, options.keepalive.idleTimeout))
         let hasRoom = paths.withLock { paths in
-            paths.removeAll { $0.path?.hasEnded ?? true }
+            // Looked at only where there seems to be no room: with many sockets each look takes its time.
+            if paths.count >= options.limits.maxConnections { paths.removeAll { $0.path?.hasEnded ?? true } }
             guard paths.count < options.limits.maxConnections else { return false }
             paths.append(WeakPath(path: path))
             return true

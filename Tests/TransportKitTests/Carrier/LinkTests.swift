@@ -171,6 +171,41 @@ import TransportKitTesting
         withExtendedLifetime(listener) {}
     }
 
+    @Test func `Whoever is in no hurry shortens nothing`() throws {
+        let world = try World()
+        let link = world.link()
+        let running = world.simulation.start { await link.run() }
+        world.simulation.advance(by: .seconds(600))
+        let dials = world.network.dials.count
+        let waiting = world.simulation.start { try? await link.socket(isUrgent: false) }
+        world.simulation.advance(by: .seconds(600))
+        #expect(world.network.dials.count - dials == 20)
+        let listener = try world.listen()
+        #expect(try world.simulation.run { await waiting.value } != nil)
+        running.cancel()
+        world.simulation.drain()
+        withExtendedLifetime(listener) {}
+    }
+
+    @Test(arguments: [CloseCode.goingAway, .restarting, .tryAgainLater, .internalError])
+    func `A service that goes away gets its clients back one after the other`(code: CloseCode) throws {  // B20, R127
+        let world = try World()
+        let listener = try world.listen()
+        let link = world.link()
+        let running = world.simulation.start { await link.run() }
+        let socket = try world.simulation.run { try await link.socket() }
+        let far = try world.simulation.run { try await listener.accept() }
+        // R82: it has lasted, so where only this one has ended, the next dial goes out at once.
+        world.simulation.advance(by: .seconds(3600))
+        try world.simulation.run { _ = await far.close(code, reason: "") }
+        _ = try world.simulation.run { try? await socket.receive() }
+        let ended = world.simulation.time.now()
+        _ = try world.simulation.run { try await link.socket(isUrgent: false) }
+        #expect(world.simulation.time.now() - ended == (code == .internalError ? .zero : .seconds(4)))
+        running.cancel()
+        world.simulation.drain()
+    }
+
     @Test func `A wake ends the wait and starts the backoff over`() throws {  // R61
         let world = try World()
         let link = world.link()

@@ -173,6 +173,19 @@ import TransportKit
         #expect(backoff.failed(fraction: 1) == .milliseconds(500))
     }
 
+    @Test func `Where everybody comes back, the first wait is as wide as after four failures`() {
+        // B20, R127
+        var backoff = Backoff()
+        #expect(backoff.ended(after: .seconds(3600), isShared: true, fraction: 1) == .seconds(8))
+        #expect(backoff.failed(isShared: true, fraction: 1) == .seconds(16))
+        #expect(backoff.failed(fraction: 1) == .seconds(32))
+        #expect(backoff.failed(isShared: true, fraction: 1) == .seconds(60))
+        #expect(backoff.ended(after: .seconds(30), fraction: 1) == .zero)
+        #expect(backoff.failed(isShared: true, fraction: 0.25) == .seconds(2))
+        var narrow = Backoff(base: .seconds(40), crowd: 4)
+        #expect(narrow.failed(isShared: true, fraction: 1) == .seconds(60))
+    }
+
     @Test func `Whoever asks waits one to two seconds at most`() {
         var backoff = Backoff()
         for _ in 0..<20 { _ = backoff.failed(fraction: 1) }
