@@ -21,6 +21,7 @@ let package = Package(
         .library(name: "MemoryTransport", targets: ["MemoryTransport"]),
         .library(name: "DirectCarrier", targets: ["DirectCarrier"]),
         .library(name: "MuxCarrier", targets: ["MuxCarrier"]),
+        .library(name: "NoiseCarrier", targets: ["NoiseCarrier"]),
         .library(name: "TransportHost", targets: ["TransportHost"]),
         .library(name: "TransportKitTesting", targets: ["TransportKitTesting"]),
         .executable(name: "transportkit", targets: ["transportkit"]),
@@ -63,6 +64,12 @@ let package = Package(
             swiftSettings: strict),
         .target(
             name: "MuxCarrier", dependencies: ["TransportKit"], path: "Sources/Carriers/Mux", swiftSettings: strict),
+        .systemLibrary(
+            name: "CSodium", path: "Sources/Carriers/CSodium", pkgConfig: "libsodium",
+            providers: [.apt(["libsodium-dev"])]),
+        .target(
+            name: "NoiseCarrier", dependencies: ["TransportKit", "CSodium"], path: "Sources/Carriers/Noise",
+            swiftSettings: wrapsC),
 
         // The host.
         .systemLibrary(
@@ -138,6 +145,10 @@ let package = Package(
             name: "MuxCarrierTests",
             dependencies: ["TransportKit", "MuxCarrier", "MemoryTransport", "TransportKitTesting"],
             exclude: ["Peer"], swiftSettings: strict),
+        .testTarget(
+            name: "NoiseCarrierTests",
+            dependencies: ["TransportKit", "NoiseCarrier", "MuxCarrier", "MemoryTransport", "TransportKitTesting"],
+            swiftSettings: strict),
         // Every transport against the one suite.
         .testTarget(
             name: "ConformanceTests",
