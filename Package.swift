@@ -115,6 +115,14 @@ let package = Package(
                 "MuxCarrier", "TransportHost", "CLinux",
             ],
             path: "Benchmarks/bench", swiftSettings: strict),
+        // Measurements on the rig's shaped links; see docs/measurements.md.
+        .executableTarget(
+            name: "tables",
+            dependencies: [
+                "TransportKit", "TransportIO", "TransportTLS", "QUICTransport", "WebSocketTransport", "DirectCarrier",
+                "MuxCarrier", "RigSupport",
+            ],
+            path: "Benchmarks/tables", swiftSettings: strict),
 
         // Tests mirror Sources.
         .testTarget(

@@ -15,33 +15,6 @@ extension RigSuite {
             return try await Tunnel(net, options)
         }
 
-        /// Sends a tick every 100 ms to the echo and says when each came back, in milliseconds from the beginning.
-        private func ticks(_ count: Int, over socket: RawSocket) async throws -> [Double] {
-            let begun = monotonicNanoseconds()
-            async let sending: Void = blocking {
-                for tick in 0..<count {
-                    let due = begun + UInt64(tick) * 100_000_000
-                    let now = monotonicNanoseconds()
-                    if due > now { pause(.nanoseconds(Int64(due - now))) }
-                    try socket.send([UInt8(tick)])
-                }
-            }
-            let arrivals = try await blocking {
-                try (0..<count).map { tick in
-                    let byte = try socket.receive(exactly: 1, within: .seconds(10))
-                    guard byte == [UInt8(tick)] else { throw RigFailure("tick \(tick) came back as \(byte)") }
-                    return Double(monotonicNanoseconds() - begun) / 1e6
-                }
-            }
-            try await sending
-            return arrivals
-        }
-
-        /// How much later than the ticks before and after it the latest one came back.
-        private func widestGap(_ arrivals: [Double]) -> Double {
-            zip(arrivals, arrivals.dropFirst()).map { $1 - $0 }.max() ?? 0
-        }
-
         // R19, R152, R211
         @Test(arguments: ["another route", "another address"])
         func `A client that comes to another network keeps its session over QUIC, and every tick`(
@@ -55,18 +28,20 @@ extension RigSuite {
                 let client = try await tunnel.startClient()
                 let (socket, _) = try await tunnel.connectWhenUsable(within: .seconds(10))
                 // The last of the handshake, and the ids that moving takes.
-                _ = try await ticks(10, over: socket)
+                _ = try await Ticks.send(10, over: socket)
                 let connections = tunnel.echo.connections
                 let descriptors = client.openDescriptors
-                async let arrivals = ticks(60, over: socket)
+                async let sent = Ticks.send(60, over: socket)
                 try await Task.sleep(for: .milliseconds(2030))
                 if change == "another address" {
                     try await net.client.removeAddress("192.168.1.2", from: "eth0")
                 }
                 try await net.useNetwork(away)
-                let times = try await arrivals
-                let gap = widestGap(times)
-                print("migration to \(change): \(times.count) of 60 ticks, widest gap \(gap) ms of 100 ms, at 40 ms")
+                let ticks = try await sent
+                let gap = ticks.widestGap
+                print(
+                    "migration to \(change): \(ticks.arrivals.count) of 60 ticks, widest gap \(gap) ms of 100 ms, at 40 ms"
+                )
                 #expect(gap <= 100 + 100 + 40)
                 #expect(tunnel.echo.connections == connections, "the forwarded connection is the same")
                 _ = try await client.errors.line(containing: " moves from 192.168.1.2")
