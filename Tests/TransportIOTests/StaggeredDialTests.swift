@@ -40,6 +40,31 @@ import TransportKitTesting
         #expect(capped.failed(1, now: Self.after(252)) == [.fail])
     }
 
+    // R153: a lost first packet of TCP would cost a second.
+    @Test func `With a second round, silent addresses are tried again, those that failed are not`() {
+        var dial = StaggeredDial(count: 2, rounds: 2)
+        #expect(dial.begin(now: Self.start) == [.start(0), .arm(Self.after(250))])
+        #expect(dial.timeout(now: Self.after(250)) == [.start(1), .arm(Self.after(500))])
+        // There is nothing new to begin at once.
+        #expect(dial.failed(0, now: Self.after(300)) == [])
+        #expect(dial.timeout(now: Self.after(500)) == [.start(3)])
+        #expect(dial.address(of: 3) == 1)
+        #expect(dial.succeeded(3) == [.win(3)])
+        #expect(dial.succeeded(1) == [.discard(1)])
+    }
+
+    @Test func `An address that refused is not tried a second time`() {
+        var dial = StaggeredDial(count: 1, rounds: 2)
+        #expect(dial.begin(now: Self.start) == [.start(0), .arm(Self.after(250))])
+        #expect(dial.failed(0, now: Self.after(40)) == [.fail])
+        #expect(dial.timeout(now: Self.after(250)) == [])
+        var silent = StaggeredDial(count: 1, rounds: 2)
+        _ = silent.begin(now: Self.start)
+        #expect(silent.timeout(now: Self.after(250)) == [.start(1)])
+        #expect(silent.failed(1, now: Self.after(290)) == [])
+        #expect(silent.failed(0, now: Self.after(1_000)) == [.fail])
+    }
+
     /// How an address behaves in simulated time.
     enum Behaviour: Sendable {
         case blackHole

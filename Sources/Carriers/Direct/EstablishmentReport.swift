@@ -112,7 +112,8 @@ extension EstablishmentReport {
         for step in steps {
             switch step.progress {
             case .attempt(let address):
-                attempts[address] = step.time
+                // A second attempt is made beside the first one: which of them it was that connected is not said.
+                if attempts[address] == nil { attempts[address] = step.time }
                 last = step.time
             case .connected(let address): return attempts[address].map { step.time - $0 }
             // QUIC has answered no sooner than with this.

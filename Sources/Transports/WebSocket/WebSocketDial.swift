@@ -31,7 +31,9 @@ actor WebSocketDial {
         let credentials = try makeCredentials()
         let addresses = try await Resolver.addresses(of: url.endpoint.host, port: url.endpoint.port)
         report(.resolved(addresses))
-        let handshake = try await dialStaggered(addresses, time: transport.loop) { address throws(TransportError) in
+        // One packet in twenty may be lost, and the kernel would send the first one again only after a second.
+        let handshake = try await dialStaggered(addresses, time: transport.loop, rounds: 2) {
+            address throws(TransportError) in
             try await self.connect(address)
         } discard: { handshake in
             await self.discard(handshake)

@@ -9,13 +9,13 @@ package import TransportKit
 ///   ``/TransportKit/TransportError/Code/cancelled`` if the task was cancelled.
 package func dialStaggered<Value: Sendable>(
     _ addresses: [SocketAddress], time: any TimeSource, stagger: Duration = StaggeredDial.usualStagger,
-    limit: Int = StaggeredDial.usualLimit,
+    limit: Int = StaggeredDial.usualLimit, rounds: Int = 1,
     attempt: @escaping @Sendable (SocketAddress) async throws(TransportError) -> Value,
     discard: @escaping @Sendable (Value) async -> Void = { _ in }
 ) async throws(TransportError) -> Value {
     typealias Outcome = Result<Value, TransportError>
     let result = await withTaskGroup(of: DialEvent<Value>.self, returning: Outcome.self) { group in
-        var dial = StaggeredDial(count: addresses.count, stagger: stagger, limit: limit)
+        var dial = StaggeredDial(count: addresses.count, stagger: stagger, limit: limit, rounds: rounds)
         var failures: [TransportError] = []
         var made: [Int: Value] = [:]
         var winner: Value?
@@ -24,7 +24,7 @@ package func dialStaggered<Value: Sendable>(
             for action in actions {
                 switch action {
                 case .start(let index):
-                    let address = addresses[index]
+                    let address = addresses[dial.address(of: index)]
                     group.addTask {
                         do throws(TransportError) {
                             return .succeeded(index, try await attempt(address))
