@@ -25,6 +25,26 @@ import TransportKitTesting
         #expect(world.log.lines.count { $0.level == .info } == 1)
     }
 
+    @Test func `A dial is told how long round trips usually take on this network`() throws {
+        let world = try DirectWorld()
+        defer { world.end() }
+        let told = OptionsRecorder(inner: world.quic)
+        let (simulation, url, memory, place) = (world.simulation, world.url, world.memory, world.place)
+        let carrier = try DirectCarrier(
+            url: url, transports: [told],
+            context: BuildContext(
+                executor: simulation.executor, time: simulation.time, memory: memory, network: { place.current }))
+        func connect() throws { try simulation.run { _ = await (try await carrier.open()).close() } }
+        try connect()
+        let now = simulation.time.wallNow()
+        memory.change(world.key("home"), at: now) { $0.measured(roundTrip: .milliseconds(40)) }
+        try connect()
+        world.place.current = "elsewhere"
+        try connect()
+        #expect(told.all.map(\.usualRoundTrip) == [nil, .milliseconds(40), nil])
+        try simulation.run { await carrier.close() }
+    }
+
     @Test func `A silent QUIC costs 250 ms once, and then the WebSocket goes first`() throws {  // B02, R37, R42
         let world = try DirectWorld()
         defer { world.end() }

@@ -116,3 +116,26 @@ struct DirectWorld {
         simulation.advance(by: .seconds(60))
     }
 }
+
+/// A transport that keeps what its dials were told.
+final class OptionsRecorder: Transport {
+    private let inner: MemoryTransport
+    private let told = Mutex<[DialOptions]>([])
+
+    init(inner: MemoryTransport) { self.inner = inner }
+
+    var all: [DialOptions] { told.withLock { $0 } }
+    var name: TransportName { inner.name }
+    var capabilities: Capabilities { inner.capabilities }
+
+    func protection(of endpoint: Endpoint) -> Protection { inner.protection(of: endpoint) }
+
+    func dial(_ url: ServiceURL, options: DialOptions) async throws(TransportError) -> any Socket {
+        told.withLock { $0.append(options) }
+        return try await inner.dial(url, options: options)
+    }
+
+    func listen(_ endpoint: Endpoint, options: ListenOptions) async throws(TransportError) -> any Listener {
+        try await inner.listen(endpoint, options: options)
+    }
+}

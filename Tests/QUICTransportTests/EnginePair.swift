@@ -97,7 +97,7 @@ final class EnginePair {
     init(
         link: Link = Link(), seed: UInt64 = 1, limits: Limits = Limits(), serverLimits: Limits? = nil,
         keepalive: Keepalive = Keepalive(interval: nil), serverProtocols: [String] = [WireNames.alpnPeer],
-        security: ClientSecurity? = nil
+        security: ClientSecurity? = nil, usualRoundTrip: Duration? = nil
     ) throws {
         let files = try Self.files.get()
         self.link = link
@@ -112,7 +112,7 @@ final class EnginePair {
             credentials, host: .ipv4(.loopback), port: 4433, protocols: [WireNames.alpnPeer], forQUIC: true)
         client = try QUICConnection(
             dialling: Self.serverAddress, from: Self.clientAddress, tls: tls, limits: limits, keepalive: keepalive,
-            now: now)
+            usualRoundTrip: usualRoundTrip, now: now)
         mover.pair = self
         client.owner = mover
     }

@@ -40,6 +40,20 @@ import TransportKitTesting
     }
 
     // R8, R9
+    // R154: without it, a lost first packet costs a third of a second at least.
+    @Test(arguments: [(nil, 300), (40, 120), (1, 75), (2_000, 300)] as [(Int?, Int)])
+    func `A lost first packet is sent again after three usual round trips`(usual: Int?, milliseconds: Int) throws {
+        var link = EnginePair.Link()
+        link.isCut = true
+        let pair = try EnginePair(link: link, usualRoundTrip: usual.map { .milliseconds($0) })
+        let begun = pair.now
+        try pair.run(for: .milliseconds(1))
+        pair.link.isCut = false
+        try pair.run(for: .seconds(2)) { pair.server != nil }
+        let arrived = pair.now - begun - link.delay
+        #expect(arrived >= .milliseconds(milliseconds) && arrived < .milliseconds(milliseconds + 5))
+    }
+
     @Test func `An unreliable message goes as a datagram, and on the control stream where it does not fit`()
         async throws
     {

@@ -221,6 +221,7 @@ public actor DirectCarrier: Carrier {
         guard let transport = transports.first(where: { $0.name == name }) else { return }
         var options = options
         options.claim = claim
+        options.usualRoundTrip = establishment.record.smoothedRoundTrip ?? options.usualRoundTrip
         options.firstFlight = isProbe ? nil : establishment.firstFlight
         let (steps, time, told) = (establishment.steps(of: name), context.time, options.progress)
         let start = establishment.race.start

@@ -10,6 +10,9 @@ public struct DialOptions: Sendable {
     public var keepalive = Keepalive()
     /// The first message, sent as early as the wire can, at the latest as the first message after opening.
     public var firstFlight: Bytes?
+    /// How long a round trip to the service usually takes, where that is known: a first packet that is lost is then sent
+    /// again sooner (RFC 9002 §6.2.2).
+    public var usualRoundTrip: Duration?
     /// The claim to take when the wire is open and before anything is said; without one the dial is alone.
     public var claim: Claim?
     /// Told what the dial does, as it does it; called on the transport's loop, so it must not block.

@@ -43,6 +43,7 @@ typedef struct tk_quic_id {
 /// What a connection is told at its start. Times are nanoseconds.
 typedef struct tk_quic_settings {
     uint64_t now;
+    uint64_t initial_round_trip;
     uint64_t handshake_timeout;
     uint64_t idle_timeout;
     uint64_t connection_window;
@@ -498,8 +499,7 @@ static inline void tk_quic_fill_settings(
     settings->initial_ts = from->now;
     settings->handshake_timeout = from->handshake_timeout;
     settings->cc_algo = NGTCP2_CC_ALGO_CUBIC;
-    // The first round trip is measured at once; a third of a second would only delay the first retransmission.
-    settings->initial_rtt = 100 * NGTCP2_MILLISECONDS;
+    settings->initial_rtt = from->initial_round_trip;
     ngtcp2_transport_params_default(parameters);
     parameters->initial_max_data = from->connection_window;
     parameters->initial_max_stream_data_bidi_local = from->bidirectional_window;

@@ -51,7 +51,8 @@ struct Dial: Sendable {
                 var limits = options.limits
                 limits.handshakeTimeout = max(deadline - pool.loop.now(), .milliseconds(1))
                 let endpoint = try ClientEndpoint(
-                    to: address, tls: session, limits: limits, keepalive: options.keepalive, pool: pool)
+                    to: address, tls: session, limits: limits, keepalive: options.keepalive,
+                    usualRoundTrip: options.usualRoundTrip, pool: pool)
                 return .success(LoopBound(endpoint, on: pool.loop))
             } catch {
                 return .failure(error)

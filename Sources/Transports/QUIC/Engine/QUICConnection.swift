@@ -122,14 +122,16 @@ final class QUICConnection {
     /// Makes the dialling end.
     init(
         dialling remote: SocketAddress, from local: SocketAddress, tls: TLSSession, limits: Limits,
-        keepalive: Keepalive, now: Instant
+        keepalive: Keepalive, usualRoundTrip: Duration? = nil, now: Instant
     ) throws(TransportError) {
         role = .client
         self.limits = limits
         self.keepalive = keepalive
         sink = ConnectionSink(isServer: false, limits: limits)
+        var settings = Self.settings(limits, keepalive, now: now)
+        settings.initial_round_trip = UInt64(Self.initialRoundTrip(usual: usualRoundTrip).clampedNanoseconds)
         library = try NgtcpConnection.client(
-            Self.settings(limits, keepalive, now: now), sink: sink, tls: tls, local: local, remote: remote)
+            settings, sink: sink, tls: tls, local: local, remote: remote)
     }
 
     /// Makes the listening end for a client's first packet, which is still to be handed to ``receive(_:from:to:ecn:now:)``.
@@ -158,9 +160,21 @@ final class QUICConnection {
         unsafe tk_quic_is_first_packet(datagram.baseAddress?.assumingMemoryBound(to: UInt8.self), datagram.count) != 0
     }
 
+    /// What a round trip is taken for until one is measured: a packet is sent again after three of them.
+    ///
+    /// RFC 9002 §6.2.2 has a third of a second for a path that is not known, which would only delay the first packet that
+    /// is sent again: a tenth costs a packet too many where round trips take more than 300 ms. What is known makes it
+    /// shorter and never longer, since an earlier dial that lost packets tells of a longer one than there is; not too
+    /// short, because the peer has to compute before it answers.
+    static func initialRoundTrip(usual: Duration?) -> Duration {
+        let unknown = Duration.milliseconds(100)
+        return min(max(usual ?? unknown, .milliseconds(25)), unknown)
+    }
+
     private static func settings(_ limits: Limits, _ keepalive: Keepalive, now: Instant) -> tk_quic_settings {
         var settings = tk_quic_settings()
         settings.now = now.nanoseconds
+        settings.initial_round_trip = UInt64(initialRoundTrip(usual: nil).clampedNanoseconds)
         settings.handshake_timeout = UInt64(max(limits.handshakeTimeout.clampedNanoseconds, 1_000_000))
         settings.idle_timeout = UInt64(max(keepalive.idleTimeout.clampedNanoseconds, 1_000_000))
         settings.bidirectional_window = UInt64(max(limits.streamWindowBytes, 1))

@@ -33,7 +33,8 @@ final class ClientEndpoint: TurnEndHandler {
     var now: Instant { loop.now() }
 
     init(
-        to remote: SocketAddress, tls: TLSSession, limits: Limits, keepalive: Keepalive, pool: ClientPool
+        to remote: SocketAddress, tls: TLSSession, limits: Limits, keepalive: Keepalive,
+        usualRoundTrip: Duration? = nil, pool: ClientPool
     ) throws(TransportError) {
         self.pool = pool
         loop = pool.loop
@@ -43,7 +44,7 @@ final class ClientEndpoint: TurnEndHandler {
         do throws(TransportError) {
             connection = try QUICConnection(
                 dialling: remote, from: socket.localAddress, tls: tls, limits: limits, keepalive: keepalive,
-                now: loop.now())
+                usualRoundTrip: usualRoundTrip, now: loop.now())
         } catch {
             socket.close()
             throw error
