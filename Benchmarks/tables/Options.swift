@@ -37,6 +37,10 @@ struct Options: Sendable {
             default: throw Invalid(description: "'\(word)' is not understood")
             }
         }
+        // The page has all tables, of a full run.
+        if file != nil, isShort || only != nil {
+            throw Invalid(description: "--write goes with neither --short nor --only")
+        }
         self.samples = samples ?? (isShort ? 7 : 30)
     }
 

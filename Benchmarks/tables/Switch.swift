@@ -4,7 +4,7 @@ internal import RigSupport
 enum Switch {
     struct Row: Sendable {
         let loss: Int
-        /// The widest gap between ticks over QUIC at each change, in milliseconds.
+        /// The widest gap between ticks over QUIC at each change, in milliseconds; those half a second around it count.
         let gaps: Spread
         /// How long the slowest tick took at each change, in milliseconds.
         let slowest: Spread
@@ -18,8 +18,8 @@ enum Switch {
         let changes: Int
     }
 
-    /// How many ticks go with a change, and when it comes.
-    private static let (ticksPerChange, before) = (25, Duration.milliseconds(630))
+    /// How many ticks go with a change, when it comes, and the ticks that are on their way about then.
+    private static let (ticksPerChange, before, around) = (25, Duration.milliseconds(630), 5..<11)
 
     /// Measures at each loss in percent.
     static func measure(_ losses: [Int], changes: Int) async throws -> [Row] {
@@ -65,7 +65,7 @@ enum Switch {
                 try await Task.sleep(for: before)
                 try await net.useNetwork(change.isMultiple(of: 2) ? net.away : net.home)
                 do {
-                    let ticks = try await sent
+                    let ticks = try await sent.part(around)
                     taken.append((ticks.widestGap, ticks.slowest))
                     _ = try await client.errors.line(containing: " moves from ", from: moved)
                 } catch {
@@ -119,7 +119,7 @@ extension Switch {
         }
         table.notes = [
             "Milliseconds, \(rows.first?.changes ?? 0) changes of the default route each, there and back, between two networks of \(cell(Connect.roundTrip)) ms round trip; the programs as built, a forward, a tick of one byte every \(cell(Ticks.interval.milliseconds)) ms.",
-            "With loss, what a tick or its answer lost is in the figures too, whether the network changed or not. The earlier system's figure over QUIC is the path's probe and switch, over WebSocket the first message of a new session, both behind a relay and 40 ms on each of two legs.",
+            "Of the ticks, the figures are those of the half second around the change: with loss, what they lost is in them too, whether by the change or not. The earlier system's figure over QUIC is the path's probe and switch, over WebSocket the first message of a new session, both behind a relay and 40 ms on each of two legs.",
         ]
         return table
     }

@@ -5,13 +5,20 @@ package struct Ticks: Sendable {
 
     /// When each came back, in milliseconds from the beginning.
     package let arrivals: [Double]
+    /// The number of the first of them.
+    private let first: Int
 
     /// How much later than the one before it the latest one came back, in milliseconds.
     package var widestGap: Double { zip(arrivals, arrivals.dropFirst()).map { $1 - $0 }.max() ?? 0 }
 
     /// How long the slowest one took there and back, in milliseconds.
     package var slowest: Double {
-        arrivals.enumerated().map { $1 - Double($0) * Self.interval.milliseconds }.max() ?? 0
+        arrivals.enumerated().map { $1 - Double(first + $0) * Self.interval.milliseconds }.max() ?? 0
+    }
+
+    /// Those with such numbers alone.
+    package func part(_ numbers: Range<Int>) -> Ticks {
+        Ticks(arrivals: Array(arrivals[numbers]), first: first + numbers.lowerBound)
     }
 
     /// Sends `count` of them and waits until all have come back.
@@ -36,6 +43,6 @@ package struct Ticks: Sendable {
             }
         }
         try await sending
-        return Ticks(arrivals: arrivals)
+        return Ticks(arrivals: arrivals, first: 0)
     }
 }
