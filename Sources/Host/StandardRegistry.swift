@@ -10,20 +10,29 @@ internal import WebSocketTransport
 public enum StandardRegistry {
     /// Makes a registry with every plug-in of this repository; more may be registered in it.
     ///
-    /// - Parameter loop: where all of them run.
-    public static func make(loop: EventLoop) throws(RegistryError) -> Registry {
+    /// - Parameters:
+    ///   - loop: where all of them run.
+    ///   - listenerLoops: where listeners run too, if a config file asks for several loops. Whoever makes them shuts them
+    ///     down.
+    public static func make(
+        loop: EventLoop, listenerLoops: ListenerLoops = ListenerLoops()
+    ) throws(RegistryError) -> Registry {
         var registry = Registry()
-        try addTransports(to: &registry, loop: loop)
+        try addTransports(to: &registry, loop: loop, listenerLoops: listenerLoops)
         try addCarriers(to: &registry)
         try addServices(to: &registry, loop: loop)
         try addPolicies(to: &registry)
         return registry
     }
 
-    private static func addTransports(to registry: inout Registry, loop: EventLoop) throws(RegistryError) {
+    private static func addTransports(
+        to registry: inout Registry, loop: EventLoop, listenerLoops: ListenerLoops
+    ) throws(RegistryError) {
         try registry.register(transport: "quic") { options, context in
-            _ = try options.decode(NoOptions.self)
-            return QUICTransport(loop: loop, log: context.log, metrics: context.metrics)
+            let more = (try options.decode(QUICOptions.self).loops?.value ?? 1) - 1
+            return QUICTransport(loop: loop, log: context.log, metrics: context.metrics) { () throws(TransportError) in
+                try listenerLoops.first(more)
+            }
         }
         try registry.register(transport: "websocket") { options, context in
             _ = try options.decode(NoOptions.self)
@@ -84,6 +93,16 @@ private struct MuxOptions: Decodable {
 
     private enum CodingKeys: String, CodingKey, CaseIterable {
         case over
+    }
+}
+
+/// The options of `quic`.
+private struct QUICOptions: Decodable {
+    /// On how many loops its listeners run.
+    var loops: LoopCount?
+
+    private enum CodingKeys: String, CodingKey, CaseIterable {
+        case loops
     }
 }
 

@@ -157,6 +157,18 @@ import TransportTLS
         await rig.tearDown()
     }
 
+    @Test(arguments: [0, 3])
+    func `A port that another listener has is refused, however many loops share it`(moreLoops: Int) async throws {
+        let rig = try await Rig(moreLoops: moreLoops)
+        var options = ListenOptions()
+        options.security = ServerSecurity(identity: try EnginePair.files.get())
+        let error = await #expect(throws: TransportError.self) {
+            _ = try await rig.transport.listen(rig.listener.endpoint, options: options)
+        }
+        #expect(error?.code == .addressInUse)
+        await rig.tearDown()
+    }
+
     // R35, B29
     @Test func `A port where nobody listens refuses at once`() async throws {
         let rig = try await Rig()

@@ -149,6 +149,29 @@ import TransportKit
     }
 
     @Test(arguments: [
+        ("loops: 1", nil), ("loops: 64", nil),
+        ("loops: 0", "42: transports.quic.loops: must be a whole number from 1 to 64, and is '0'"),
+        ("loops: 65", "42: transports.quic.loops: must be a whole number from 1 to 64, and is '65'"),
+        ("loops: -1", "42: transports.quic.loops: must be a whole number from 1 to 64, and is '-1'"),
+        ("loops: two", "42: transports.quic.loops: must be a whole number from 1 to 64, and is 'two'"),
+        (
+            "loops: \"2\"",
+            "42: transports.quic.loops: must be a whole number from 1 to 64, and is text; write it without quotes"
+        ),
+        ("loops: [2]", "42: transports.quic.loops: must be a whole number from 1 to 64, and is a list"),
+        ("loop: 2", "35: transports.quic.loop: unknown key; did you mean 'loops'? allowed are kind and loops"),
+    ])
+    func `The loops of QUIC are checked`(option: String, expected: String?) async throws {
+        let found = try await complaints(
+            """
+            forwards: [{ listen: "tcp://127.0.0.1:1", carrier: main, to: "tcp://x:1" }]
+            transports: { quic: { kind: quic, \(option) } }
+            carriers: { main: { kind: direct, url: "wss://a.example", transports: [websocket] } }
+            """)
+        #expect(found == expected.map { ["host.yaml:2:\($0)"] })
+    }
+
+    @Test(arguments: [
         (
             "{}",
             [

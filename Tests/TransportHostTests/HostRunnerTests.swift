@@ -57,6 +57,37 @@ import TransportKit
         }
     }
 
+    // R20
+    @Test func `QUIC listens on as many loops as the file says, and serves whom the kernel gives to any of them`()
+        async throws
+    {
+        try await withLoop { loop in
+            try await withTemporaryFolder { folder in
+                let lines = RecordingLog()
+                let loops = ListenerLoops()
+                let graph = try makeGraph(
+                    """
+                    transports: { quic: { kind: quic, loops: 4 } }
+                    listeners:
+                      peer:
+                        url: "wss://127.0.0.1:0"
+                        tls: { selfSigned: "127.0.0.1", directory: "\(folder)" }
+                        routes: { /echo: { service: echo } }
+                    """, loop: loop, listenerLoops: loops, allowsAnyPort: true, log: Log(level: .info, sink: lines))
+                try await withHost(graph, loop: loop) { bound in
+                    for number in 0..<16 {
+                        let socket = try await dial(bound, "/echo", over: "quic", loop: loop)
+                        try await socket.send(Message([UInt8(number)]))
+                        #expect(try await socket.receive().map(\.payload) == [[UInt8(number)]])
+                        #expect(await socket.close().code == .normal)
+                    }
+                }
+                await loops.shutdown()
+                #expect(lines.lines.count { $0.message.hasSuffix(" runs on 4 loops") } == 1)
+            }
+        }
+    }
+
     @Test(arguments: [
         (Bytes([4]) + Bytes("nope"), CloseCode.badTarget, "the URL must have the form tcp://host:port"),
         (

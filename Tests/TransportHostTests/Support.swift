@@ -21,10 +21,10 @@ func withLoop<Result: Sendable>(
 
 /// Makes the graph of a config text, as `check` and `run` do.
 func makeGraph(
-    _ text: String, loop: EventLoop, folder: String = ".", allowsAnyPort: Bool = false, log: Log = Log(),
-    extending: (inout Registry) throws -> Void = { _ in }
+    _ text: String, loop: EventLoop, listenerLoops: ListenerLoops = ListenerLoops(), folder: String = ".",
+    allowsAnyPort: Bool = false, log: Log = Log(), extending: (inout Registry) throws -> Void = { _ in }
 ) throws -> HostGraph {
-    var registry = try StandardRegistry.make(loop: loop)
+    var registry = try StandardRegistry.make(loop: loop, listenerLoops: listenerLoops)
     try extending(&registry)
     return try HostGraph(
         HostConfiguration(text: text, name: "host.yaml", folder: folder), registry: registry,

@@ -59,6 +59,25 @@ struct Count: Decodable, Sendable {
     }
 }
 
+/// A number of event loops, each a thread, as an option.
+struct LoopCount: Decodable, Sendable {
+    let value: Int
+
+    struct Invalid: Error, CustomStringConvertible {
+        let description = "must be a whole number from 1 to 64"
+    }
+
+    init(from decoder: any Decoder) throws {
+        let range = 1...64
+        if let decoder = decoder as? ConfigDecoder {
+            value = try decoder.node.integer(range)
+        } else {
+            value = try decoder.singleValueContainer().decode(Int.self)
+            guard range.contains(value) else { throw Invalid() }
+        }
+    }
+}
+
 /// A time limit, longer than nothing, as an option.
 struct TimeLimit: Decodable, Sendable {
     let value: Duration

@@ -38,7 +38,7 @@ public enum HostProgram {
         _ configuration: HostConfiguration, trace: String? = nil, allowsAnyPort: Bool = false,
         extending: @escaping Extension = { _, _ in }, ready: @escaping @Sendable (HostRunner.Bound) -> Void
     ) async throws {
-        try await withLoop { loop in
+        try await withLoops { loop, listenerLoops in
             let log = Log(level: configuration.logLevel, sink: StandardErrorLog())
             let keeping = Keeping(
                 configuration.stateDirectory(StateDirectory.environment), time: loop, log: log.named("host"))
@@ -49,7 +49,8 @@ public enum HostProgram {
                 try TraceWriter(path, log: log.named("host"))
             }
             let graph = try graph(
-                configuration, loop: loop, log: log, network: network, memory: keeping.memory, observer: tracer,
+                configuration, loop: loop, listenerLoops: listenerLoops, log: log, network: network,
+                memory: keeping.memory, observer: tracer,
                 allowsAnyPort: allowsAnyPort, extending: extending)
             let runner = HostRunner(graph, loop: loop, log: log)
             let control = try control(configuration, runner, network, keeping, log: log.named("host"))
@@ -90,11 +91,11 @@ public enum HostProgram {
     }
 
     static func graph(
-        _ configuration: HostConfiguration, loop: EventLoop, log: Log, network: NetworkIdentity? = nil,
-        memory: any PathMemory = InProcessPathMemory(), observer: (any PathObserver)? = nil,
-        allowsAnyPort: Bool = false, extending: Extension
+        _ configuration: HostConfiguration, loop: EventLoop, listenerLoops: ListenerLoops = ListenerLoops(), log: Log,
+        network: NetworkIdentity? = nil, memory: any PathMemory = InProcessPathMemory(),
+        observer: (any PathObserver)? = nil, allowsAnyPort: Bool = false, extending: Extension
     ) throws -> HostGraph {
-        var registry = try StandardRegistry.make(loop: loop)
+        var registry = try StandardRegistry.make(loop: loop, listenerLoops: listenerLoops)
         try extending(&registry, loop)
         var context = BuildContext(
             executor: loop, time: loop, log: log, memory: memory, network: { network?.key })
@@ -106,14 +107,23 @@ public enum HostProgram {
     static func withLoop<Result: Sendable>(
         _ body: @escaping @Sendable (EventLoop) async throws -> Result
     ) async throws -> Result {
+        try await withLoops { loop, _ in try await body(loop) }
+    }
+
+    /// Runs `body` on a loop of its own, with others for its listeners.
+    private static func withLoops<Result: Sendable>(
+        _ body: @escaping @Sendable (EventLoop, ListenerLoops) async throws -> Result
+    ) async throws -> Result {
         let loop = try EventLoop(name: "transportkit")
+        let listenerLoops = ListenerLoops()
         let result = await Task(executorPreference: loop) { () async -> Swift.Result<Result, any Error> in
             do {
-                return .success(try await body(loop))
+                return .success(try await body(loop, listenerLoops))
             } catch {
                 return .failure(error)
             }
         }.value
+        await listenerLoops.shutdown()
         await loop.shutdown()
         return try result.get()
     }

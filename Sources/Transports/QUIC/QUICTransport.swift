@@ -12,7 +12,7 @@ public struct QUICTransport: Transport {
     public let capabilities: Capabilities = [.streams, .datagrams]
 
     private let loop: EventLoop
-    private let moreLoops: [EventLoop]
+    private let moreLoops: @Sendable () throws(TransportError) -> [EventLoop]
     private let log: Log
     private let metrics: any MetricsSink
     let pool: LoopBound<ClientPool>
@@ -29,6 +29,14 @@ public struct QUICTransport: Transport {
         loop: EventLoop, moreLoops: [EventLoop] = [], log: Log = Log(), metrics: any MetricsSink = NoMetrics()
     ) {
         precondition(moreLoops.count < 255, "the number of a loop is one byte")
+        self.init(loop: loop, log: log, metrics: metrics) { moreLoops }
+    }
+
+    /// Makes the transport with loops that are made once a listener needs them; `moreLoops` is called for each listener.
+    package init(
+        loop: EventLoop, log: Log, metrics: any MetricsSink,
+        moreLoops: @escaping @Sendable () throws(TransportError) -> [EventLoop]
+    ) {
         self.loop = loop
         self.moreLoops = moreLoops
         self.log = log
@@ -83,10 +91,12 @@ public struct QUICTransport: Transport {
         let secret = ResetSecret(key: key)
         let address = try await Resolver.address(of: endpoint.host, port: endpoint.port)
         let accepted = Inbox<QUICSocket>()
-        let shards = moreLoops.isEmpty ? nil : ListenerShards()
+        let loops = [loop] + (try moreLoops())
+        let shards = loops.count == 1 ? nil : ListenerShards()
         var endpoints: [LoopBound<ListenerEndpoint>] = []
         var bound = address
-        for loop in [loop] + moreLoops {
+        if shards != nil { bound.port = try await freePort(address) }
+        for loop in loops {
             do throws(TransportError) {
                 let made = try await makeEndpoint(
                     bound, options, credentials, secret, accepted: accepted, shards: shards, loop: loop)
@@ -97,9 +107,22 @@ public struct QUICTransport: Transport {
                 throw error
             }
         }
+        if loops.count > 1 { log.info("QUIC at \(bound) runs on \(loops.count) loops") }
         var open = endpoint
         open.port = bound.port
         return QUICListener(endpoints, endpoint: open, accepted: accepted)
+    }
+
+    /// The port of an address, or one that the system chooses, that nobody has.
+    ///
+    /// Sockets that share a port would share it with any program of this user, too, which takes half of the connections
+    /// from either: whether there is one only a socket that shares nothing is told.
+    private func freePort(_ address: SocketAddress) async throws(TransportError) -> UInt16 {
+        try await loop.run { [loop] () throws(TransportError) in
+            let socket = try UDPSocket.bind(address, loop: loop)
+            defer { socket.close() }
+            return socket.localAddress.port
+        }
     }
 
     private func makeEndpoint(

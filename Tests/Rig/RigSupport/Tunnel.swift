@@ -11,6 +11,8 @@ package struct Tunnel: Sendable {
         package var transports = "[quic, websocket]"
         /// Lines for the carrier, for example `race: parallel`.
         package var carrier: [String] = []
+        /// Lines for the door's file, for example `transports: { … }`.
+        package var door: [String] = []
         /// Lines for the listener.
         package var listener: [String] = []
         package var doorTransports = "[quic, websocket]"
@@ -41,6 +43,7 @@ package struct Tunnel: Sendable {
             """
             log: { level: \(options.logLevel) }
             grace: 1s
+            \(options.door.joined(separator: "\n"))
             listeners:
               public:
                 url: "\(options.doorURL)"

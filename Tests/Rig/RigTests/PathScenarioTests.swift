@@ -58,6 +58,34 @@ extension RigSuite {
             }
         }
 
+        // R20, R211, B32: whichever loop's socket the kernel gives a packet to.
+        @Test func `A door of eight loops keeps the session of a client whose network and ports change`() async throws {
+            try await withTopology(.secondNetwork) { net in
+                let away = try net.away
+                for link in [net.link, away.link] { try await link.set(.both, "delay=10ms") }
+                var options = Tunnel.Options()
+                options.transports = "[quic]"
+                options.door = ["transports: { quic: { kind: quic, loops: 8 } }"]
+                let tunnel = try await Tunnel(net, options)
+                let server = try await tunnel.startServer()
+                _ = try await server.errors.line(containing: " runs on 8 loops")
+                let client = try await tunnel.startClient()
+                let (socket, _) = try await tunnel.connectWhenUsable(within: .seconds(10))
+                _ = try await ticks(10, over: socket)
+                let connections = tunnel.echo.connections
+                try await net.useNetwork(away)
+                #expect(try await socket.echo(Self.word) == Self.word)
+                _ = try await client.errors.line(containing: " moves from 192.168.1.2")
+                for round in 0..<10 {
+                    try await away.nat.rebindUDP()
+                    let bytes = [UInt8](repeating: UInt8(round), count: 50_000)
+                    #expect(try await socket.echo(bytes, within: .seconds(10)) == bytes)
+                }
+                #expect(tunnel.echo.connections == connections, "the forwarded connection is the same")
+                #expect(!client.errors.all.contains { $0.contains("main: 1006") })
+            }
+        }
+
         // R27: TCP cannot move.
         @Test func `A client that comes to another network has a new session over WebSocket within two seconds`()
             async throws
