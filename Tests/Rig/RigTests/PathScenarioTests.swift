@@ -71,7 +71,7 @@ extension RigSuite {
                 _ = try await server.errors.line(containing: " runs on 8 loops")
                 let client = try await tunnel.startClient()
                 let (socket, _) = try await tunnel.connectWhenUsable(within: .seconds(10))
-                _ = try await ticks(10, over: socket)
+                _ = try await Ticks.send(10, over: socket)
                 let connections = tunnel.echo.connections
                 try await net.useNetwork(away)
                 #expect(try await socket.echo(Self.word) == Self.word)
