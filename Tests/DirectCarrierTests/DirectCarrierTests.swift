@@ -205,6 +205,39 @@ import TransportKitTesting
         #expect(try world.connect() == .quic)
     }
 
+    // B48
+    @Test(arguments: ["day", "evidence"])
+    func `200 dials to a service without QUIC keep nobody else on the network from it`(policy: String) throws {
+        let demotion: any DemotionPolicy = policy == "day" ? DayDemotionPolicy() : EvidenceDemotionPolicy()
+        let world = try DirectWorld(demotion: demotion)
+        defer { world.end() }
+        let url = try ServiceURL("wss://bare.example/")
+        let context = BuildContext(
+            executor: world.simulation.executor, time: world.simulation.time, memory: world.memory,
+            network: { "home" })
+        let bare = try DirectCarrier(
+            url: url, transports: [world.quic, world.webSocket], demotion: demotion, context: context)
+        let listener = try world.simulation.run { [webSocket = world.webSocket] in
+            try await webSocket.listen(url.endpoint, options: ListenOptions())
+        }
+        for _ in 0..<200 {
+            let socket = try world.simulation.run { try await bare.open() }
+            #expect(socket.info.transport == .webSocket)
+            try world.simulation.run { _ = await socket.close() }
+        }
+        let bareKey = PathKey(network: "home", destination: "bare.example:443")
+        let history = world.memory.history(of: bareKey, at: world.simulation.time.wallNow())
+        #expect((history[.quic].demotion != nil) == (policy == "evidence"))
+        #expect(world.record == PathRecord(), "nothing is known of the other service")
+        let begun = world.simulation.time.now()
+        #expect(try world.open().info.transport == .quic)
+        #expect(world.simulation.time.now() == begun + .milliseconds(40))
+        try world.simulation.run {
+            await bare.close()
+            await listener.close()
+        }
+    }
+
     @Test func `At most one learning dial runs per network`() throws {  // R41
         let world = try DirectWorld()
         defer { world.end() }

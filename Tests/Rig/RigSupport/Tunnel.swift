@@ -20,6 +20,12 @@ package struct Tunnel: Sendable {
         package var names: [String] = []
         package var doorURL = "wss://[::]:8443"
         package var logLevel = "debug"
+        /// The port behind the door that the forward leads to; another than the echo's is the test's to serve.
+        package var target: UInt16 = 7000
+        /// Further carriers of the client.
+        package var carriers: [String] = []
+        /// Further forwards of the client.
+        package var forwards: [String] = []
 
         package init() {}
     }
@@ -52,7 +58,7 @@ package struct Tunnel: Sendable {
                   selfSigned: [\(names.map { "\"\($0)\"" }.joined(separator: ", "))]
                   directory: state
                 routes:
-                  /forward: { service: forward, allow: ["tcp://127.0.0.1:7000"] }
+                  /forward: { service: forward, allow: ["tcp://127.0.0.1:7000", "tcp://127.0.0.1:7001"] }
                   /echo: { service: echo }
             \(options.listener.map { "    \($0)" }.joined(separator: "\n"))
             """, to: "server.yaml")
@@ -67,8 +73,10 @@ package struct Tunnel: Sendable {
                 transports: \(options.transports)
                 tls: { trust: { file: state/certificate.pem, optional: true } }
             \(options.carrier.map { "    \($0)" }.joined(separator: "\n"))
+            \(options.carriers.map { "  \($0)" }.joined(separator: "\n"))
             forwards:
-              - { listen: "tcp://127.0.0.1:\(Self.localPort)", carrier: main, to: "tcp://127.0.0.1:7000" }
+              - { listen: "tcp://127.0.0.1:\(Self.localPort)", carrier: main, to: "tcp://127.0.0.1:\(options.target)" }
+            \(options.forwards.map { "  - \($0)" }.joined(separator: "\n"))
             """, to: "client.yaml")
     }
 

@@ -111,6 +111,58 @@ extension RigSuite {
             }
         }
 
+        // B48, short: the 200 dials are DirectCarrierTests'.
+        @Test func `A service without QUIC keeps nobody else on the network from it`() async throws {
+            try await withTopology { net in
+                try await net.link.set(.both, "delay=20ms")
+                var options = Tunnel.Options()
+                options.carriers = [
+                    #"bare: { kind: direct, url: "wss://198.51.100.10:8444/forward", demotion: evidence, "#
+                        + "tls: { trust: { file: bare/certificate.pem, optional: true } } }"
+                ]
+                options.forwards = [#"{ listen: "tcp://127.0.0.1:9001", carrier: bare, to: "tcp://127.0.0.1:7000" }"#]
+                let tunnel = try await Tunnel(net, options)
+                var server = try await tunnel.startServer()
+                var bare = try await startBare(net)
+                let client = try await tunnel.startClient()
+                _ = try await tunnel.connectWhenUsable(within: .seconds(10))
+                for count in 1...2 {
+                    _ = try await eventually("session \(count) without QUIC", within: .seconds(20)) {
+                        client.errors.all.count { $0.contains("bare: connected · WebSocket") } >= count ? true : nil
+                    }
+                    try await bare.kill()
+                    bare = try await startBare(net)
+                }
+                _ = try await client.errors.line(
+                    containing: ":8444: QUIC stands back on this network", within: .seconds(20))
+                // A new session to the other door, dialled with all that in mind.
+                try await server.kill()
+                let start = client.errors.count
+                server = try await tunnel.startServer()
+                _ = try await client.errors.line(
+                    containing: "main: connected · QUIC", from: start, within: .seconds(20))
+                let stepsBack = try await tunnel.status().paths.filter { !$0.demotions.isEmpty }.map(\.destination)
+                #expect(stepsBack == ["198.51.100.10:8444"])
+            }
+        }
+
+        /// A door without QUIC.
+        private func startBare(_ net: Topology) async throws -> Program {
+            let file = try net.rig.write(
+                """
+                listeners:
+                  bare:
+                    url: "wss://[::]:8444"
+                    transports: [websocket]
+                    tls: { selfSigned: "198.51.100.10", directory: bare }
+                    routes: { /forward: { service: forward, allow: ["tcp://127.0.0.1:7000"] } }
+                """, to: "bare.yaml")
+            let bare = try net.door.startTransportKit(
+                "bare", ["run", file], environment: ["STATE_DIRECTORY": "\(net.rig.folder)/kept-bare"])
+            _ = try await bare.output.line(containing: "ready", within: .seconds(20))
+            return bare
+        }
+
         // B17
         @Test func `A door that moves to another address is found there, and a silent resolver ends nothing`()
             async throws
