@@ -152,6 +152,46 @@ extension RigSuite {
             }
         }
 
+        // B09, short: 250 kB and a heartbeat every second; with RIG_LONG=1 20 MB and every 5 s.
+        @Test func `A link that is busy one way is never taken for a dead one`() async throws {
+            try await withTopology { net in
+                for direction in [LinkShaper.Direction.aToB, .bToA] { try await net.link.set(direction, "delay=20ms") }
+                try await net.link.set(.aToB, "rate=256kbit")
+                var options = Tunnel.Options()
+                options.transports = "[websocket]"
+                options.target = 7001
+                options.carrier = ["keepalive: { interval: \(Length.isFull ? "5s" : "1s, idleTimeout: 3s") }"]
+                let tunnel = try await Tunnel(net, options)
+                let sink = try net.door.listenTCP("127.0.0.1", port: 7001)
+                _ = try await tunnel.startServer()
+                let client = try await tunnel.startClient()
+                let socket = try await tunnel.connect()
+                let count = Length.isFull ? 20_000_000 : 250_000
+                async let sending: Void = blocking {
+                    try socket.send([UInt8](repeating: 3, count: count), within: .seconds(900))
+                }
+                let started = ContinuousClock.now
+                let (upload, received) = try await blocking {
+                    let upload = try sink.accept(within: .seconds(20))
+                    return (upload, try upload.receive(exactly: count, within: .seconds(20)).count)
+                }
+                try await sending
+                let took = ContinuousClock.now - started
+                print("\(received) bytes took \(took)")
+                #expect(took > (Length.isFull ? .seconds(600) : .seconds(6)), "the link was the narrow place")
+                #expect(client.errors.all.count { $0.contains("connected ·") } == 1)
+                #expect(!client.errors.all.contains { $0.contains("1006") })
+                // And really cut.
+                let cut = ContinuousClock.now
+                try await net.link.blackhole()
+                try socket.send(Self.word)
+                let told = try await client.errors.line(containing: "main: 1006 path lost", within: .seconds(20))
+                print("given up after \(told.at - cut)")
+                #expect(told.at - cut < .seconds(7))
+                upload.close()
+            }
+        }
+
         // B07, B09
         @Test(arguments: ["quic", "websocket"])
         func `A path that dies under a session is given up after five seconds, and a slow one is not`(
