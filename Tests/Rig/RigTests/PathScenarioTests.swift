@@ -86,6 +86,28 @@ extension RigSuite {
             }
         }
 
+        // R19: a flap must not cost the session.
+        @Test func `A client that comes back within a moment keeps its session over QUIC`() async throws {
+            try await withTopology(.secondNetwork) { net in
+                let away = try net.away
+                for link in [net.link, away.link] { try await link.set(.both, "delay=20ms") }
+                let tunnel = try await makeTunnel(net, "[quic]")
+                _ = try await tunnel.startServer()
+                let client = try await tunnel.startClient()
+                let (socket, _) = try await tunnel.connectWhenUsable(within: .seconds(10))
+                _ = try await Ticks.send(10, over: socket)
+                let connections = tunnel.echo.connections
+                for _ in 0..<3 {
+                    try await net.useNetwork(away)
+                    _ = try await client.errors.line(containing: " moves from 192.168.1.2")
+                    try await net.useNetwork(net.home)
+                    #expect(try await socket.echo(Self.word, within: .seconds(10)) == Self.word)
+                }
+                #expect(tunnel.echo.connections == connections, "the forwarded connection is the same")
+                #expect(!client.errors.all.contains { $0.contains("main: 1006") })
+            }
+        }
+
         // R27: TCP cannot move.
         @Test func `A client that comes to another network has a new session over WebSocket within two seconds`()
             async throws

@@ -8,6 +8,8 @@ enum PathStep {
     case same
     /// It has moved.
     case moved
+    /// It has to, but has only just done so: the owner will have it look again.
+    case later
     /// There is no way to the peer, or no way to go there.
     case none
 }
@@ -35,10 +37,16 @@ extension QUICConnection {
         }
         questions.removeAll { $0.answer != nil }
         questions.append(question)
+        lookForPath()
+    }
+
+    /// Leaves from where the machine's network now is, and asks the peer from there.
+    func lookForPath() {
+        guard case .open = phase else { return }
         switch owner?.connectionLooksForPath(self) ?? .same {
         case .same: ping()
         // Its path challenge is the question.
-        case .moved: break
+        case .moved, .later: break
         case .none: settleQuestions(false)
         }
     }
@@ -106,8 +114,10 @@ extension QUICConnection {
         switch answers?.timeout(now: now, isAnswered: isAnswered, patience: library.probeTimeout * 3) {
         case .nothing, nil: break
         case .probe:
-            if case .moved = owner?.connectionLooksForPath(self) { break }
-            ping()
+            switch owner?.connectionLooksForPath(self) ?? .same {
+            case .moved, .later: break
+            case .same, .none: ping()
+            }
         case .lost:
             lost(TransportError(.idle, "what was sent has stayed unanswered for too long"))
         }

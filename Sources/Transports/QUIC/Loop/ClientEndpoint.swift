@@ -26,6 +26,8 @@ final class ClientEndpoint: TurnEndHandler {
     /// When a send that failed last made it look for another way.
     private var lastSearch: Instant?
     private var lastMove: Instant?
+    /// Looks again for a way that was found too soon after the last move.
+    private var moveTimer: LoopTimer?
     /// Where packets leave from.
     var localAddress: SocketAddress { path.socket.localAddress }
     let remoteAddress: SocketAddress
@@ -106,6 +108,7 @@ final class ClientEndpoint: TurnEndHandler {
         }
         guard !connection.isGone else {
             timer?.disarm()
+            moveTimer?.disarm()
             connection.owner = nil
             path.socket.close()
             closeFormerPaths()
@@ -176,23 +179,41 @@ extension ClientEndpoint {
     /// Moves to a socket of its own making, as where the machine's address changes; for tests.
     func moveToFreshSocket() -> Bool {
         guard let socket = try? UDPSocket.connect(to: remoteAddress, loop: loop, log: pool.log) else { return false }
-        return move(to: socket)
+        return move(to: socket) == .moved
     }
 
     /// The system routes by where a packet goes: from the old address it would leave by the new way too, where that address
     /// is wrong. So the connection moves at once, and nothing more is sent from there.
-    private func move(to socket: UDPSocket) -> Bool {
+    private func move(to socket: UDPSocket) -> PathStep {
         let now = loop.now()
         // Each move uses an id up, and a peer may end a connection that uses them up faster than they can be replaced.
-        let isTooSoon = lastMove.map { now - $0 < max(Self.moveInterval, connection.library.probeTimeout) } ?? false
-        guard !isTooSoon, connection.move(to: socket.localAddress, remote: remoteAddress, now) else {
+        if let lastMove {
+            let earliest = lastMove + max(Self.moveInterval, connection.library.probeTimeout)
+            guard now >= earliest else {
+                socket.close()
+                lookAgain(at: earliest)
+                return .later
+            }
+        }
+        guard connection.move(to: socket.localAddress, remote: remoteAddress, now) else {
             socket.close()
-            return false
+            return .none
         }
         lastMove = now
         adopt(socket)
         scheduleFlush()
-        return true
+        return .moved
+    }
+
+    private func lookAgain(at instant: Instant) {
+        if moveTimer == nil {
+            moveTimer = loop.makeTimer { [weak self] in
+                guard let self else { return }
+                connection.lookForPath()
+                scheduleFlush()
+            }
+        }
+        moveTimer?.arm(at: instant)
     }
 
     private func path(from local: SocketAddress?) -> ClientPath {
@@ -261,7 +282,7 @@ extension ClientEndpoint: QUICConnectionOwner {
             socket.close()
             return .same
         }
-        return move(to: socket) ? .moved : .none
+        return move(to: socket)
     }
 
     func connection(_ connection: QUICConnection, triedPathFrom local: SocketAddress, isSound: Bool) {
