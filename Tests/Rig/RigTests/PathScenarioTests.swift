@@ -32,7 +32,9 @@ extension RigSuite {
                 let connections = tunnel.echo.connections
                 let descriptors = client.openDescriptors
                 async let sent = Ticks.send(60, over: socket)
-                try await Task.sleep(for: .milliseconds(2030))
+                // Between the answer to one tick and the next: an answer on its way to an address that goes is sent again
+                // only by the service's timer.
+                try await Task.sleep(for: .milliseconds(2055))
                 if change == "another address" {
                     try await net.client.removeAddress("192.168.1.2", from: "eth0")
                 }
