@@ -17,6 +17,8 @@ public actor DirectCarrier: Carrier {
     nonisolated let ledger: PathLedger
     nonisolated let context: BuildContext
     nonisolated let state = DirectState()
+    /// Tells its dials from those of any other carrier whose observations end up in the same file.
+    private nonisolated let mark = String(UInt64.random(in: .min ... .max), radix: 16)
 
     /// How long a dial may go on beside an answer of somebody else's.
     private static let patienceBesideStranger = Duration.seconds(4)
@@ -165,7 +167,7 @@ public actor DirectCarrier: Carrier {
         let record = ledger.record(of: key)
         let plan = racePolicy.plan(names, record: record)
         let establishment = Establishment(
-            id: nextID, race: Race(names, plan: plan, now: context.time.now()), plan: plan, key: key,
+            id: nextID, carrier: mark, race: Race(names, plan: plan, now: context.time.now()), plan: plan, key: key,
             began: context.time.wallNow(), record: record, firstFlight: firstFlight, isSpare: isSpare)
         establishments[nextID] = establishment
         step(establishment) { race, now in race.passed(now: now) }

@@ -13,6 +13,8 @@ final class Establishment {
     }
 
     let id: UInt64
+    /// Tells it from every other, also from those of other carriers, other hosts and earlier runs.
+    let name: String
     var race: Race
     let key: PathKey?
     let began: WallTime
@@ -37,11 +39,12 @@ final class Establishment {
     private var steps: [TransportName: DialSteps] = [:]
 
     init(
-        id: UInt64, race: Race, plan: [Attempt], key: PathKey?, began: WallTime, record: PathRecord,
+        id: UInt64, carrier: String, race: Race, plan: [Attempt], key: PathKey?, began: WallTime, record: PathRecord,
         firstFlight: Bytes?, isSpare: Bool
     ) {
         self.isSpare = isSpare
         self.id = id
+        name = "\(began.seconds)-\(carrier)-\(id)"
         self.race = race
         self.key = key
         self.began = began
@@ -49,9 +52,6 @@ final class Establishment {
         self.firstFlight = firstFlight
         plannedStarts = Dictionary(plan.map { ($0.transport, $0.delay) }) { first, _ in first }
     }
-
-    /// Tells it from others, also from those of an earlier run.
-    var name: String { "\(began.seconds)-\(id)" }
 
     /// Whether nothing more will happen.
     var isDone: Bool { outcome != nil && !race.isLearning && tasks.isEmpty }

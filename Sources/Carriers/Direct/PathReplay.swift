@@ -49,12 +49,24 @@ package struct PathReplay {
     private let memory = InProcessPathMemory()
     private let ledger: PathLedger
     private var outcome = Outcome()
-    private var winners: [String: (transport: TransportName, opened: WallTime)] = [:]
+    private var winners: [Session: (transport: TransportName, opened: WallTime)] = [:]
     private var known: [Place: [TransportName: Known]] = [:]
     private var demotions: [PathKey: [TransportName: Demotion]] = [:]
 
     /// A path, which transports answer on alike from one dial to the next.
     private typealias Place = PathKey
+
+    /// A dial and what it has opened. Its end names the same path: traces from before dials had names of their own in the
+    /// whole file are told apart by that as well as they can be.
+    private struct Session: Hashable {
+        var path: PathKey
+        var dial: String
+
+        init(_ observation: PathObservation) {
+            path = observation.path
+            dial = observation.dial
+        }
+    }
 
     private struct Known {
         var opens: Bool
@@ -118,7 +130,7 @@ package struct PathReplay {
         switch observation.event {
         case .dialled(let candidates, _, _, let roundTrip): dial(observation, candidates, roundTrip)
         case .ended(let ending):
-            guard let winner = winners.removeValue(forKey: observation.dial) else { break }
+            guard let winner = winners.removeValue(forKey: Session(observation)) else { break }
             if winner.transport == ending.transport {
                 ledger.ended(ending, on: observation.path)
             } else {
@@ -132,16 +144,14 @@ package struct PathReplay {
     private mutating func settleLasting(before now: WallTime, except dial: String?) {
         guard let soundness = demotion.soundness else { return }
         let lasting = winners.filter { $0.value.opened + soundness <= now && !settled.contains($0.key) }
-        for (dial, winner) in lasting.sorted(by: { $0.value.opened < $1.value.opened }) {
-            settled.insert(dial)
-            guard let path = paths[dial] else { continue }
+        for (session, winner) in lasting.sorted(by: { $0.value.opened < $1.value.opened }) {
+            settled.insert(session)
             time.setWall(max(winner.opened + soundness, time.wallNow()))
-            ledger.lasted(winner.transport, on: path)
+            ledger.lasted(winner.transport, on: session.path)
         }
     }
 
-    private var settled: Set<String> = []
-    private var paths: [String: PathKey] = [:]
+    private var settled: Set<Session> = []
 
     // MARK: - One dial
 
@@ -168,8 +178,7 @@ package struct PathReplay {
                 case .cancel(let transport): run.pending[transport] = nil
                 case .win(let transport):
                     ledger.opened(transport, roundTrip: roundTrip, on: path)
-                    winners[observation.dial] = (transport, observation.time)
-                    paths[observation.dial] = path
+                    winners[Session(observation)] = (transport, observation.time)
                     run.end = run.now
                 case .fail:
                     ledger.nothingOpened(on: path)

@@ -41,7 +41,7 @@ public struct PathObservation: Sendable, Hashable {
     public var time: WallTime
     /// Where it was.
     public var path: PathKey
-    /// Tells dials apart; a session's end has that of its dial.
+    /// Tells dials apart, also those of several carriers, hosts and runs; a session's end has that of its dial.
     public var dial: String
     /// What was seen.
     public var event: Event

@@ -1,0 +1,70 @@
+import MemoryTransport
+import Synchronization
+import Testing
+import TransportKit
+import TransportKitTesting
+
+@testable import DirectCarrier
+
+/// What carriers tell an observer, and what a replay makes of it. Simulated time; costs milliseconds.
+@Suite struct ObservationTests {
+    final class Recorder: PathObserver {
+        private let told = Mutex<[PathObservation]>([])
+
+        var all: [PathObservation] { told.withLock { $0 } }
+
+        func observe(_ observation: PathObservation) { told.withLock { $0.append(observation) } }
+    }
+
+    @Test func `The dials of several carriers that tell one observer are told apart`() throws {
+        let world = try DirectWorld()
+        let recorder = Recorder()
+        let (simulation, url) = (world.simulation, world.url)
+        func carrier(_ transport: MemoryTransport) throws -> DirectCarrier {
+            var context = BuildContext(
+                executor: simulation.executor, time: simulation.time, network: { "home" })
+            context.observer = recorder
+            return try DirectCarrier(url: url, transports: [transport], context: context)
+        }
+        // In the same second, each its first dial, to the same destination, as three hosts would beside each other.
+        let carriers = [try carrier(world.quic), try carrier(world.webSocket), try carrier(world.quic)]
+        for carrier in carriers {
+            let socket = try simulation.run { try await carrier.open() }
+            simulation.start { _ = await socket.close() }
+        }
+        simulation.advance(by: .seconds(1))
+        for carrier in carriers { simulation.start { await carrier.close() } }
+        world.end()
+        let dials = recorder.all.filter { if case .dialled = $0.event { true } else { false } }.map(\.dial)
+        let ends = recorder.all.filter { if case .ended = $0.event { true } else { false } }.map(\.dial)
+        #expect(dials.count == 3)
+        #expect(Set(dials).count == 3, "\(dials)")
+        #expect(Set(ends) == Set(dials))
+        let outcome = PathReplay.play(recorder.all, race: HeadStartRacePolicy(), demotion: DayDemotionPolicy())
+        #expect(outcome.dials.map(\.winner) == [.quic, .webSocket, .quic])
+        #expect(outcome.unusedEndings == 0)
+    }
+
+    @Test func `A replay tells dials of one name apart by their paths`() {
+        let (quic, webSocket) = (TransportName.quic, TransportName.webSocket)
+        let observations = [("a:443", quic), ("b:443", webSocket)].flatMap { destination, transport in
+            let path = PathKey(network: "n", destination: destination)
+            let took = Duration.milliseconds(80)
+            return [
+                PathObservation(
+                    time: WallTime(seconds: 1000), path: path, dial: "1000-1",
+                    event: .dialled(
+                        [PathObservation.Candidate(transport, .opened, took: took)], winner: transport, after: took,
+                        roundTrip: nil)),
+                PathObservation(
+                    time: WallTime(seconds: 1100), path: path, dial: "1000-1",
+                    event: .ended(
+                        SessionEnding(
+                            transport: transport, close: Close(.normal, origin: .remote),
+                            sinceFirstMessage: .seconds(100)))),
+            ]
+        }
+        let outcome = PathReplay.play(observations, race: HeadStartRacePolicy(), demotion: DayDemotionPolicy())
+        #expect(outcome.unusedEndings == 0)
+    }
+}
