@@ -156,6 +156,35 @@ import TransportKitTesting
         #expect(world.history()[.quic].demotion == nil)
     }
 
+    @Test func `A path that is lost because the machine has no network blames nobody`() throws {  // R54
+        let world = try DirectWorld()
+        defer { world.end() }
+        let socket = try world.open()
+        world.place.current = nil
+        world.network.cut(.quic)
+        try receive(socket, in: world)
+        world.place.current = "home"
+        #expect(world.record.demotions.isEmpty)
+        #expect(try world.connect() == .quic)
+        #expect(world.history()[.quic].demotion == nil)
+    }
+
+    @Test func `A dial that a wake starts over has proven nothing`() throws {  // R54
+        let world = try DirectWorld()
+        defer { world.end() }
+        let socket = try world.open()
+        for transport in [TransportName.quic, .webSocket] { world.network.change(transport) { $0.isSilent = true } }
+        world.network.cut(.quic)
+        try receive(socket, in: world)
+        let opening = world.simulation.start { [carrier = world.carrier] in try? await carrier.open() }
+        world.simulation.advance(by: .seconds(5))
+        for transport in [TransportName.quic, .webSocket] { world.network.change(transport) { $0.isSilent = false } }
+        try world.simulation.run { [carrier = world.carrier] in await carrier.wake() }
+        let fresh = try #require(try world.simulation.run { await opening.value })
+        #expect(fresh.info.transport == .quic)
+        #expect(world.history()[.quic].demotion == nil)
+    }
+
     @Test(arguments: [TransportError.Code.refused, .forgotten])
     func `A service that has gone or started anew is not the network's fault`(code: TransportError.Code) {  // B50
         let close = Close(.pathLost, origin: .path, cause: TransportError(code, "nobody knows the session"))

@@ -120,6 +120,8 @@ public actor DirectCarrier: Carrier {
             abandon(establishment)
             if waits {
                 establishment.outcome = .restart
+                // Neither has anything opened, so nothing is proven.
+                if let key = establishment.key { ledger.nothingOpened(on: key) }
                 establishment.settled.signal()
             }
         }
@@ -341,7 +343,7 @@ public actor DirectCarrier: Carrier {
         let dial = context.observer == nil ? "" : establishment.name
         let watch = SessionWatch(time: context.time, lasting: key == nil ? nil : ledger.soundness) {
             [
-                ledger, state, observer = context.observer, time = context.time, dial,
+                ledger, state, network = context.network, observer = context.observer, time = context.time, dial,
                 weak pathAware = socket as? any PathAwareSocket
             ] event in
             switch event {
@@ -350,9 +352,10 @@ public actor DirectCarrier: Carrier {
             case .ended(let close, let age):
                 state.sessionEnded()
                 guard let key else { return }
-                let hasMigrated = pathAware?.hasMigrated ?? false
+                // Where the machine has no network any more, that is why the path is lost.
+                let hasLeft = pathAware?.hasMigrated ?? false || network() == nil
                 let ending = SessionEnding(
-                    transport: transport, close: close, sinceFirstMessage: age, migrated: hasMigrated)
+                    transport: transport, close: close, sinceFirstMessage: age, migrated: hasLeft)
                 ledger.ended(ending, on: key)
                 observer?.observe(
                     PathObservation(time: time.wallNow(), path: key, dial: dial, event: .ended(ending)))

@@ -6,7 +6,7 @@ public struct SessionEnding: Sendable, Hashable {
     public var close: Close
     /// How long before the end its first message arrived, suspended time included; nil where none did (R46, R47).
     public var sinceFirstMessage: Duration?
-    /// Whether it had moved to another network; such a session blames none (R54).
+    /// Whether it had moved to another network, or the machine had none any more; such a session blames none (R54).
     public var migrated: Bool
 
     /// Describes an end.
