@@ -127,6 +127,23 @@ import TransportKitTesting
         withExtendedLifetime(standing) {}
     }
 
+    @Test func `A new session waits for whoever takes it, also when its own dials come to their end meanwhile`() throws
+    {
+        let world = try DirectWorld { $0.limits.handshakeTimeout = .seconds(3) }
+        defer { world.end() }
+        let standing = try world.open()
+        world.network.vanish(.quic)
+        world.network.change(.quic) { $0.isSilent = true }
+        try wake(world)
+        // The WebSocket has won, the session that stood was asked for a second, and QUIC was tried for three.
+        world.simulation.advance(by: .seconds(5))
+        #expect(world.carrier.reports.last?.candidates.allSatisfy { $0.end != nil } == true)
+        let fresh = try world.open()
+        #expect(fresh.info.transport == .webSocket)
+        #expect(world.dials(.webSocket).count == 1)
+        withExtendedLifetime((standing, fresh)) {}
+    }
+
     @Test func `Wakes that come in a row cost one session at most`() throws {
         let world = try DirectWorld()
         defer { world.end() }

@@ -4,11 +4,19 @@ internal import TransportKit
 ///
 /// Confined to its carrier.
 final class Recovery {
+    enum Phase {
+        /// The sessions that stood are being asked.
+        case asking
+        /// These gave no sign of life, and wait for what becomes of the new one.
+        case silent([DirectSocket])
+        /// The new one has taken over.
+        case replaced
+    }
+
     let spare: Establishment
+    var phase = Phase.asking
     /// The task that asks.
     var asking: Task<Void, Never>?
-    /// Those that gave no sign of life; nil while they are being asked.
-    var silent: [DirectSocket]?
     /// Whether somebody has taken the new session, or waits for it.
     var isTaken = false
     /// Lets a session go that nobody takes.
@@ -80,16 +88,21 @@ extension DirectCarrier {
 
     /// The spare dial has an outcome, or the sessions that stood were asked: does what follows.
     func settleRecovery() {
-        guard let recovery, let silent = recovery.silent else { return }
-        guard !silent.isEmpty else {
-            endRecovery()
-            return
+        guard let recovery else { return }
+        switch recovery.phase {
+        case .asking: break
+        case .silent(let silent): replace(silent, recovery)
+        case .replaced:
+            // Its own dials may go on to learn while it waits for whoever takes it.
+            if recovery.isTaken { endRecovery() }
         }
+    }
+
+    private func replace(_ silent: [DirectSocket], _ recovery: Recovery) {
         switch recovery.spare.outcome {
         case nil: break
         case .won:
-            // The new one takes over.
-            recovery.silent = []
+            recovery.phase = .replaced
             for socket in silent where !socket.watch.hasEnded {
                 closeLater(socket, .goingAway, "the network has changed, and the session gave no sign of life")
             }
@@ -109,7 +122,11 @@ extension DirectCarrier {
 
     private func asked(_ id: UInt64, silent: [DirectSocket]) {
         guard let recovery, recovery.spare.id == id else { return }
-        recovery.silent = silent
+        guard !silent.isEmpty else {
+            endRecovery()
+            return
+        }
+        recovery.phase = .silent(silent)
         settleRecovery()
     }
 
