@@ -144,6 +144,20 @@ import TransportKitTesting
         withExtendedLifetime((standing, fresh)) {}
     }
 
+    @Test func `A wake while the carrier closes dials nothing`() throws {
+        let world = try DirectWorld()
+        defer { world.end() }
+        let standing = try world.open()
+        world.simulation.start { [carrier = world.carrier] in await carrier.close() }
+        world.simulation.drain()
+        #expect(world.openPaths == 1)
+        try wake(world)
+        world.simulation.advance(by: .seconds(60))
+        #expect(world.dials(.quic).count == 1)
+        #expect(world.openPaths == 0)
+        withExtendedLifetime(standing) {}
+    }
+
     @Test func `Wakes that come in a row cost one session at most`() throws {
         let world = try DirectWorld()
         defer { world.end() }

@@ -111,6 +111,7 @@ public actor DirectCarrier: Carrier {
 
     /// Dials afresh, and keeps of what stands what still works. Returns before that is known.
     public func wake() async {
+        guard closed == nil else { return }
         // One that nobody has taken is of the network that was, too.
         let unused = endRecovery()
         let standing = state.sockets.filter { !$0.watch.hasEnded && $0 !== unused }
