@@ -185,6 +185,28 @@ import TransportKitTesting
         #expect(world.history()[.quic].demotion == nil)
     }
 
+    @Test func `The state is that of the session that still stands`() throws {
+        let world = try DirectWorld()
+        defer { world.end() }
+        func state() -> CarrierState { world.carrier.states.latest }
+        func open(_ transport: TransportName) -> CarrierState {
+            .open(CarrierPath(carrier: "direct", transport: transport))
+        }
+        let first = try world.open()
+        for transport in [TransportName.quic, .webSocket] {
+            world.network.change(transport) { $0.refusal = TransportError(.refused, "no") }
+        }
+        #expect(try world.failure() != nil)
+        #expect(state() == open(.quic))
+        world.network.change(.webSocket) { $0.refusal = nil }
+        let second = try world.open()
+        #expect(state() == open(.webSocket))
+        try world.simulation.run { _ = await second.close() }
+        #expect(state() == open(.quic))
+        try world.simulation.run { _ = await first.close() }
+        #expect(state() == .idle)
+    }
+
     @Test(arguments: [TransportError.Code.refused, .forgotten])
     func `A service that has gone or started anew is not the network's fault`(code: TransportError.Code) {  // B50
         let close = Close(.pathLost, origin: .path, cause: TransportError(code, "nobody knows the session"))

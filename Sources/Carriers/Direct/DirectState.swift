@@ -3,15 +3,23 @@ internal import TransportKit
 
 /// What a direct carrier shows and what its sessions tell it, from any thread.
 final class DirectState: Sendable {
-    private struct WeakSocket {
+    private struct Session {
         weak var socket: DirectSocket?
+        /// Nil until it is in somebody's hands.
+        var path: CarrierPath?
     }
 
     private struct Inner {
         var reports: [(id: UInt64, report: EstablishmentReport)] = []
-        var sockets: [WeakSocket] = []
-        var openCount = 0
+        /// In the order in which they opened.
+        var sessions: [Session] = []
         var openingCount = 0
+        var attempt = 1
+
+        var state: CarrierState {
+            if openingCount > 0 { return .connecting(attempt: attempt) }
+            return sessions.last { $0.path != nil }?.path.map { .open($0) } ?? .idle
+        }
     }
 
     let states = CarrierStateSource()
@@ -20,8 +28,8 @@ final class DirectState: Sendable {
 
     var reports: [EstablishmentReport] { inner.withLock { $0.reports.map(\.report) } }
 
-    /// The sockets that are in somebody's hands.
-    var sockets: [DirectSocket] { inner.withLock { $0.sockets.compactMap(\.socket) } }
+    /// The sockets that stand, or have ended a moment ago.
+    var sockets: [DirectSocket] { inner.withLock { $0.sessions.compactMap(\.socket) } }
 
     /// Keeps a report, or what has been added to it.
     func keep(_ report: EstablishmentReport, id: UInt64) {
@@ -36,39 +44,39 @@ final class DirectState: Sendable {
     }
 
     func beginOpening(attempt: Int) {
-        inner.withLock { $0.openingCount += 1 }
-        states.set(.connecting(attempt: attempt))
+        change { inner in
+            inner.openingCount += 1
+            inner.attempt = attempt
+        }
     }
 
     func endOpening() {
-        let isIdle = inner.withLock { inner in
-            inner.openingCount -= 1
-            return inner.openingCount == 0 && inner.openCount == 0
-        }
-        if isIdle { states.set(.idle) }
+        change { $0.openingCount -= 1 }
     }
 
     func add(_ socket: DirectSocket) {
-        inner.withLock { inner in
-            inner.sockets.removeAll { $0.socket == nil }
-            inner.sockets.append(WeakSocket(socket: socket))
-            inner.openCount += 1
-        }
+        change { $0.sessions.append(Session(socket: socket)) }
     }
 
     /// Says that a socket is in somebody's hands.
     func show(_ socket: DirectSocket) {
         let path = CarrierPath(
             carrier: "direct", transport: socket.info.transport, remoteAddress: socket.info.remoteAddress)
-        states.set(.open(path))
+        change { inner in
+            guard let index = inner.sessions.firstIndex(where: { $0.socket === socket }) else { return }
+            inner.sessions[index].path = path
+        }
     }
 
     func sessionEnded() {
-        let isIdle = inner.withLock { inner in
-            inner.openCount -= 1
-            inner.sockets.removeAll { $0.socket?.watch.hasEnded ?? true }
-            return inner.openingCount == 0 && inner.openCount == 0
+        change { $0.sessions.removeAll { $0.socket?.watch.hasEnded ?? true } }
+    }
+
+    /// Changes what is known, and shows the state that follows before anybody else changes it.
+    private func change(_ body: (inout Inner) -> Void) {
+        inner.withLock { inner in
+            body(&inner)
+            states.set(inner.state)
         }
-        if isIdle { states.set(.idle) }
     }
 }
