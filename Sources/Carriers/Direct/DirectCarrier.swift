@@ -120,9 +120,9 @@ public actor DirectCarrier: Carrier {
             let waits = establishment.outcome == nil
             abandon(establishment)
             if waits {
-                establishment.outcome = .restart
                 // Neither has anything opened, so nothing is proven.
                 if let key = establishment.key { ledger.nothingOpened(on: key) }
+                establishment.outcome = .restart
                 establishment.settled.signal()
             }
         }
@@ -342,7 +342,9 @@ public actor DirectCarrier: Carrier {
                 transport, roundTrip: EstablishmentReport.roundTrip(establishment.steps(of: transport).all), on: key)
         }
         let dial = context.observer == nil ? "" : establishment.name
-        let watch = SessionWatch(time: context.time, lasting: key == nil ? nil : ledger.soundness) {
+        let watch = SessionWatch(
+            time: context.time, executor: context.executor, lasting: key == nil ? nil : ledger.soundness
+        ) {
             [
                 ledger, state, network = context.network, observer = context.observer, time = context.time, dial,
                 weak pathAware = socket as? any PathAwareSocket

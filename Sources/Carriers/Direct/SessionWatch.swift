@@ -17,15 +17,25 @@ final class SessionWatch: Sendable {
         var hasEnded = false
     }
 
+    /// A timer that is so late says that this end did not run, and nothing about the path (R60).
+    private static let lateness = Duration.seconds(10)
+
     private let time: any TimeSource
+    private let executor: any SerialExecutor & TaskExecutor
     private let duration: Duration?
     private let hasArrived = Atomic(false)
     private let state = Mutex(State())
     private let tell: @Sendable (Event) -> Void
 
-    /// - Parameter duration: how long after its first message the session counts as lasting; nil where nobody asks.
-    init(time: any TimeSource, lasting duration: Duration?, tell: @escaping @Sendable (Event) -> Void) {
+    /// - Parameters:
+    ///   - executor: where it waits; what it tells may come from any thread.
+    ///   - duration: how long after its first message the session counts as lasting; nil where nobody asks.
+    init(
+        time: any TimeSource, executor: any SerialExecutor & TaskExecutor, lasting duration: Duration?,
+        tell: @escaping @Sendable (Event) -> Void
+    ) {
         self.time = time
+        self.executor = executor
         self.duration = duration
         self.tell = tell
     }
@@ -41,10 +51,15 @@ final class SessionWatch: Sendable {
             let now = time.now()
             state.firstArrival = now
             guard let duration, !state.hasEnded else { return }
-            // On the executor of whoever received; it is cancelled with the session.
-            state.lasting = Task { [time, tell] in
-                guard (try? await time.sleep(until: now + duration)) != nil else { return }
-                tell(.lasted)
+            // It is cancelled with the session.
+            state.lasting = Task(executorPreference: executor) { [time, tell] in
+                var due = now + duration
+                while (try? await time.sleep(until: due)) != nil {
+                    let woken = time.now()
+                    guard woken - due >= Self.lateness else { return tell(.lasted) }
+                    // What it slept through has proven nothing.
+                    due = woken + duration
+                }
             }
         }
     }
