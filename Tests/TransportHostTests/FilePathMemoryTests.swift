@@ -273,6 +273,9 @@ struct FilePathMemoryTests {
             func path(_ network: String) -> PathKey { PathKey(network: network, destination: "d") }
             demote(kept, path(vague))
             kept.tellApart(vague, as: full)
+            await kept.flush()
+            // What is written knows both names, also the first time.
+            #expect(memory(folder).name(of: vague) == full)
             #expect(kept.history(of: path(full), at: Self.start)[.quic].demotion != nil)
             #expect(kept.all(at: Self.start).keys.map(\.network) == [full])
             // Whoever dialled under the vague name means the network.

@@ -120,7 +120,7 @@ package final class FilePathMemory: PathMemory {
                 if before[target].map({ $0.changed < entry.changed }) ?? true {
                     state.table.change(target, at: now) { $0 = entry.history }
                 }
-                state.table.change(path, at: now) { $0 = PathHistory() }
+                state.table.remove(path)
             }
             guard state.aliases[vague] != network else { return false }
             state.aliases[vague] = network

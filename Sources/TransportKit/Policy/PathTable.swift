@@ -63,6 +63,12 @@ public struct PathTable: Sendable, Hashable {
         if isTooMuch { prune(at: now, sparing: path) }
     }
 
+    /// Forgets a path.
+    public mutating func remove(_ path: PathKey) {
+        networks[path.network]?[path.destination] = nil
+        if networks[path.network]?.isEmpty == true { networks[path.network] = nil }
+    }
+
     /// Everything that is known at `now`.
     public mutating func all(at now: WallTime) -> [PathKey: PathHistory] {
         prune(at: now)
