@@ -10,11 +10,15 @@ public struct Backoff: Sendable, Hashable {
     public let resetAfter: Duration
     /// Whoever asks for a session during a wait makes it this long at most.
     public let patience: Duration
-    /// Where everybody on a service has lost it at once, so many failures count as made: the first wait is then wide
-    /// enough that they do not come back at once too (R127).
+    /// Where everybody on a service has lost it at once, the ceiling doubles so often before the first wait, so that they
+    /// do not come back at once too (R127).
     public let crowd: Int
     /// How many attempts have failed since a session last lasted.
     public private(set) var attempts = 0
+    /// How often the ceiling has doubled, the cap left out.
+    private var doublings = 0
+
+    private static let mostDoublings = 16
 
     /// Makes a backoff; without arguments 0.5 s to 60 s, 2 s for whoever asks, reset by 30 s of carrying, and 8 s to
     /// begin with where everybody comes back.
@@ -38,8 +42,9 @@ public struct Backoff: Sendable, Hashable {
     public mutating func failed(
         isShared: Bool = false, fraction: Double, atMost limit: Duration? = nil
     ) -> Duration {
-        if isShared { attempts = max(attempts, crowd) }
-        let ceiling = min(cap, limit ?? cap, base * (1 << min(attempts, 16)))
+        if isShared { doublings = min(max(doublings, crowd), Self.mostDoublings) }
+        let ceiling = min(cap, limit ?? cap, base * (1 << doublings))
+        doublings = min(doublings + 1, Self.mostDoublings)
         attempts += 1
         return ceiling * min(max(fraction, 0), 1)
     }
@@ -54,7 +59,7 @@ public struct Backoff: Sendable, Hashable {
     /// - Returns: how long to wait.
     public mutating func ended(after lifetime: Duration, isShared: Bool = false, fraction: Double) -> Duration {
         if lifetime >= resetAfter {
-            attempts = 0
+            reset()
             if !isShared { return .zero }
         }
         return failed(isShared: isShared, fraction: fraction)
@@ -70,5 +75,6 @@ public struct Backoff: Sendable, Hashable {
     /// Starts over, because the network is back (R61).
     public mutating func reset() {
         attempts = 0
+        doublings = 0
     }
 }

@@ -180,6 +180,7 @@ import TransportKit
         #expect(backoff.failed(isShared: true, fraction: 1) == .seconds(16))
         #expect(backoff.failed(fraction: 1) == .seconds(32))
         #expect(backoff.failed(isShared: true, fraction: 1) == .seconds(60))
+        #expect(backoff.attempts == 4)
         #expect(backoff.ended(after: .seconds(30), fraction: 1) == .zero)
         #expect(backoff.failed(isShared: true, fraction: 0.25) == .seconds(2))
         var narrow = Backoff(base: .seconds(40), crowd: 4)
