@@ -4,9 +4,9 @@
 /// death after which another transport carried. The first demotion lasts half an hour, each further one twice as long as
 /// the one before, a day at most, and up to a quarter longer by chance, so that not all clients come back at once. It is
 /// suspended while the other transport failed within the last five minutes, because then the network is to blame.
-/// Meanwhile QUIC is tried every ten minutes, without anybody waiting for it: where it had not opened and now does, the
-/// demotion is lifted; where it had broken after opening, only time lifts it. A session that stands for five minutes
-/// clears everything.
+/// Meanwhile QUIC is tried beside a dial that somebody else wins, every ten minutes at most and without anybody waiting
+/// for it: where it had not opened and now does, the demotion is lifted; where it had broken after opening, only time
+/// lifts it. A session that stands for five minutes clears everything.
 public struct EvidenceDemotionPolicy: DemotionPolicy {
     /// The numbers of the policy.
     public struct Settings: Sendable, Hashable {
@@ -22,7 +22,7 @@ public struct EvidenceDemotionPolicy: DemotionPolicy {
         public var longestLifetime = Duration.seconds(86_400)
         /// How much longer than that by chance, as a part of it.
         public var jitter = 0.25
-        /// How long between two dials that are only to learn.
+        /// How long at least between two dials that are only to learn.
         public var probeInterval = Duration.seconds(600)
         /// For how long a failure of another transport suspends a demotion.
         public var doubt = Duration.seconds(300)
@@ -77,7 +77,7 @@ public struct EvidenceDemotionPolicy: DemotionPolicy {
         }
     }
 
-    /// Every ten minutes while it stands back, always otherwise.
+    /// Every ten minutes at most while it stands back, always otherwise.
     public func mayProbe(_ transport: TransportName, history: PathHistory, at now: WallTime) -> Bool {
         let known = history[transport]
         guard known.demotion != nil, let last = known.lastProbe else { return true }
