@@ -177,7 +177,9 @@ package final class Rig: Sendable {
         for name in names {
             do {
                 let processes = try await runTool(["ip", "netns", "pids", name])
-                for process in processes.split(whereSeparator: \.isWhitespace) { kill(Int32(process) ?? 0, SIGKILL) }
+                // To `kill`, 0 and less are whole groups of processes.
+                for process in processes.split(whereSeparator: \.isWhitespace).compactMap({ Int32($0) })
+                where process > 0 { kill(process, SIGKILL) }
                 try await runTool(["ip", "netns", "delete", name])
             } catch {
                 print("the rig could not remove \(name): \(error)")
