@@ -22,6 +22,7 @@ let package = Package(
         .library(name: "DirectCarrier", targets: ["DirectCarrier"]),
         .library(name: "MuxCarrier", targets: ["MuxCarrier"]),
         .library(name: "NoiseCarrier", targets: ["NoiseCarrier"]),
+        .library(name: "TunnelCarrier", targets: ["TunnelCarrier"]),
         .library(name: "TransportHost", targets: ["TransportHost"]),
         .library(name: "TransportKitTesting", targets: ["TransportKitTesting"]),
         .executable(name: "transportkit", targets: ["transportkit"]),
@@ -70,6 +71,9 @@ let package = Package(
         .target(
             name: "NoiseCarrier", dependencies: ["TransportKit", "CSodium"], path: "Sources/Carriers/Noise",
             swiftSettings: wrapsC),
+        .target(
+            name: "TunnelCarrier", dependencies: ["TransportKit", "NoiseCarrier", "CSodium"],
+            path: "Sources/Carriers/Tunnel", swiftSettings: wrapsC),
 
         // The host.
         .systemLibrary(
@@ -156,6 +160,10 @@ let package = Package(
         .testTarget(
             name: "NoiseCarrierTests",
             dependencies: ["TransportKit", "NoiseCarrier", "MuxCarrier", "MemoryTransport", "TransportKitTesting"],
+            swiftSettings: strict),
+        .testTarget(
+            name: "TunnelCarrierTests",
+            dependencies: ["TransportKit", "NoiseCarrier", "TunnelCarrier", "TransportKitTesting"],
             swiftSettings: strict),
         // Every transport against the one suite.
         .testTarget(
