@@ -36,6 +36,7 @@ import TransportKit
             ["pipe", "wss://a", "--linger", "5"], 2,
             "transportkit: --linger must be a duration such as 250ms, 5s or 2m, and is '5'"
         ),
+        (["pipe", "wss://a", "--timeout", "1ms"], 2, "transportkit: --timeout must be at least 100ms"),
         (["pipe", "wss://a", "--raw", "--lines"], 2, "transportkit: --lines and --raw exclude each other"),
         (["forward", "tcp://a", "wss://a", "tcp://b:1"], 2, "transportkit: 'tcp://a': the URL has no port"),
         (["echo", "wss://127.0.0.1:0", "--key", "k"], 2, "transportkit: --certificate and --key go together"),

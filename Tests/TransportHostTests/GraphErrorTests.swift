@@ -117,7 +117,7 @@ import TransportKit
         ),
         (
             "{ kind: direct, url: \"wss://a\", keepalive: { idleTimeout: 0s } }",
-            "carriers.a.keepalive.idleTimeout: must be longer than nothing"
+            "carriers.a.keepalive.idleTimeout: must be at least 1s"
         ),
         (
             "{ kind: direct, url: \"wss://a\", keepalive: { intervall: 5s } }",
@@ -146,6 +146,106 @@ import TransportKit
         // The place is the line of the carrier; its column depends on the value.
         #expect(words.hasPrefix("host.yaml:3:"))
         #expect(words.split(separator: " ", maxSplits: 1)[1] == expected)
+    }
+
+    // R33, B05, B21
+    @Test(arguments: [
+        (
+            "interval: 60s, idleTimeout: 3s",
+            "46: a.keepalive.idleTimeout: must be at least 500ms longer than 'interval', which is 60 s; a ping is given that long for its answer"
+        ),
+        (
+            "interval: 2s, idleTimeout: 2400ms",
+            "45: a.keepalive.idleTimeout: must be at least 500ms longer than 'interval', which is 2 s; a ping is given that long for its answer"
+        ),
+        (
+            "idleTimeout: 15s",
+            "31: a.keepalive.idleTimeout: must be at least 500ms longer than 'interval', which is 15 s unless said otherwise; a ping is given that long for its answer"
+        ),
+        (
+            "interval: 45s",
+            "28: a.keepalive.interval: must be at least 500ms shorter than 'idleTimeout', which is 45 s unless said otherwise; a ping is given that long for its answer"
+        ),
+        ("interval: 1ms", "28: a.keepalive.interval: must be at least 100ms, or 0s for no pings"),
+        ("idleTimeout: 1ms", "31: a.keepalive.idleTimeout: must be at least 1s"),
+        ("probeAfter: 0s", "30: a.keepalive.probeAfter: must be at least 100ms"),
+        ("lostAfter: 1ms", "29: a.keepalive.lostAfter: must be at least 500ms, or 0s to leave it to 'idleTimeout'"),
+        (
+            "probeAfter: 6s, lostAfter: 6s",
+            "45: a.keepalive.lostAfter: must be at least 500ms longer than 'probeAfter', which is 6 s; a ping is given that long for its answer"
+        ),
+        (
+            "probeAfter: 10s",
+            "30: a.keepalive.probeAfter: must be at least 500ms shorter than 'lostAfter', which is 5 s unless said otherwise; a ping is given that long for its answer"
+        ),
+        (
+            "lostAfter: 3s",
+            "29: a.keepalive.lostAfter: must be at least 500ms longer than 'probeAfter', which is 3 s unless said otherwise; a ping is given that long for its answer"
+        ),
+        (
+            "lostAfter: 46s",
+            "29: a.keepalive.lostAfter: must not be longer than 'idleTimeout', which is 45 s unless said otherwise"
+        ),
+        (
+            "interval: 1s, idleTimeout: 4s, probeAfter: 4100ms",
+            "61: a.keepalive.probeAfter: must not be longer than 'idleTimeout', which is 4 s"
+        ),
+        (
+            "interval: 0s, lostAfter: 5s",
+            "43: a.keepalive.lostAfter: is of no use without pings; leave it out, or give 'interval' a time"
+        ),
+        (
+            "interval: 0s, probeAfter: 5s",
+            "44: a.keepalive.probeAfter: is of no use without pings; leave it out, or give 'interval' a time"
+        ),
+        (
+            "lostAfter: 0s, probeAfter: 5s",
+            "45: a.keepalive.probeAfter: is of no use where 'lostAfter' is 0s; leave one of the two out"
+        ),
+        ("", nil), ("interval: 44500ms", nil), ("interval: 2s, idleTimeout: 6s", nil), ("lostAfter: 0s", nil),
+        ("interval: 0s, idleTimeout: 2s, lostAfter: 0s", nil), ("probeAfter: 44s, lostAfter: 45s", nil),
+        ("interval: 100ms, idleTimeout: 1s, probeAfter: 100ms, lostAfter: 600ms", nil),
+    ])
+    func `A keepalive that would give up a healthy session, or could do nothing, is refused`(
+        options: String, expected: String?
+    ) async throws {
+        for section in ["carriers", "listeners"] {
+            let isCarrier = section == "carriers"
+            let found = try await complaints(
+                isCarrier
+                    ? """
+                    forwards: [{ listen: "tcp://127.0.0.1:1", carrier: a, to: "tcp://x:1" }]
+                    carriers: { a: { kind: direct, url: "wss://a",
+                        keepalive: { \(options) } } }
+                    """
+                    : """
+                    log: {}
+                    listeners: { a: { url: "ws://127.0.0.1:1", routes: { /: { service: echo } },
+                        keepalive: { \(options) } } }
+                    """)
+            #expect(
+                found
+                    == expected.map { words in
+                        let parts = words.split(separator: " ", maxSplits: 1)
+                        return ["host.yaml:3:\(parts[0]) \(section).\(parts[1])"]
+                    })
+        }
+    }
+
+    @Test func `A dial is given no time in which none can be done`() async throws {
+        let found = try await complaints(
+            """
+            forwards: [{ listen: "tcp://127.0.0.1:1", carrier: a, to: "tcp://x:1" }]
+            carriers: { a: { kind: direct, url: "wss://a", limits: { handshakeTimeout: 99ms } } }
+            listeners: { b: { limits: { handshakeTimeout: 1ms },
+                url: "ws://127.0.0.1:2", routes: { /: { service: forward, allow: [], connectTimeout: 1ms } } } }
+            """)
+        #expect(
+            found == [
+                "host.yaml:2:76: carriers.a.limits.handshakeTimeout: must be at least 100ms",
+                "host.yaml:3:47: listeners.b.limits.handshakeTimeout: must be at least 100ms",
+                "host.yaml:4:90: listeners.b.routes./.connectTimeout: must be at least 100ms",
+            ])
     }
 
     @Test(arguments: [

@@ -36,6 +36,9 @@ enum DialFlags {
             try transports(text, url)
         }
         settings.timeout = try duration("--timeout", arguments)
+        if let timeout = settings.timeout, timeout < DialSettings.leastTimeout {
+            throw UsageError("--timeout must be at least 100ms")
+        }
         let isPlain = url.endpoint.scheme == .ws
         for flag in ["--pin", "--trust", "--server-name"] where isPlain && arguments.has(flag) {
             throw UsageError("\(flag) is of no use with ws://; write wss:// or leave it out")

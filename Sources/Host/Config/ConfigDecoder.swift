@@ -118,3 +118,13 @@ final class ConfigDecoder: Decoder {
         try node.integer(Number.min...Number.max)
     }
 }
+
+extension Decoder {
+    /// An error at the value of a key, for types that check what they have decoded.
+    func invalid(_ key: String, _ what: String) -> any Error {
+        guard let decoder = self as? ConfigDecoder else {
+            return DecodingError.dataCorrupted(.init(codingPath: codingPath, debugDescription: "'\(key)' \(what)"))
+        }
+        return (decoder.node[key] ?? decoder.node).error(what)
+    }
+}

@@ -106,6 +106,9 @@ struct LimitsOptions: Decodable, Sendable {
         case maxMessageBytes, maxStreams, maxConnections, handshakeTimeout, linger
     }
 
+    /// Nothing is dialled in less on a network that is worth the name.
+    static let leastHandshake = Duration.milliseconds(100)
+
     func apply(to limits: inout Limits) {
         if let maxMessageBytes { limits.maxMessageBytes = maxMessageBytes.value }
         if let maxStreams { limits.maxStreams = maxStreams.value }
@@ -115,23 +118,17 @@ struct LimitsOptions: Decodable, Sendable {
     }
 }
 
-/// How a path is kept alive, as an option; `interval: 0s` switches the pings off, and `lostAfter: 0s` lets nothing but the
-/// idle timeout end a silent path.
-struct KeepaliveOptions: Decodable, Sendable {
-    var interval: Duration?
-    var idleTimeout: TimeLimit?
-    var probeAfter: Duration?
-    var lostAfter: Duration?
-
-    enum CodingKeys: String, CodingKey, CaseIterable {
-        case interval, idleTimeout, probeAfter, lostAfter
-    }
-
-    func apply(to keepalive: inout Keepalive) {
-        if let interval { keepalive.interval = interval > .zero ? interval : nil }
-        if let idleTimeout { keepalive.idleTimeout = idleTimeout.value }
-        if let probeAfter { keepalive.probeAfter = probeAfter }
-        if let lostAfter { keepalive.lostAfter = lostAfter > .zero ? lostAfter : nil }
+extension LimitsOptions {
+    init(from decoder: any Decoder) throws {
+        let values = try decoder.container(keyedBy: CodingKeys.self)
+        maxMessageBytes = try values.decodeIfPresent(Count.self, forKey: .maxMessageBytes)
+        maxStreams = try values.decodeIfPresent(Count.self, forKey: .maxStreams)
+        maxConnections = try values.decodeIfPresent(Count.self, forKey: .maxConnections)
+        handshakeTimeout = try values.decodeIfPresent(TimeLimit.self, forKey: .handshakeTimeout)
+        linger = try values.decodeIfPresent(TimeLimit.self, forKey: .linger)
+        if let handshakeTimeout, handshakeTimeout.value < Self.leastHandshake {
+            throw decoder.invalid("handshakeTimeout", "must be at least 100ms")
+        }
     }
 }
 

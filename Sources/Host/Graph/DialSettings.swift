@@ -16,6 +16,9 @@ package struct DialSettings: Sendable {
     /// How long a dial may take.
     package var timeout: Duration?
 
+    /// The shortest time that a dial may be given.
+    package static var leastTimeout: Duration { LimitsOptions.leastHandshake }
+
     package init(
         url: ServiceURL, transports: [String]? = nil, pins: [PublicKeyHash] = [], trustFile: String? = nil,
         serverName: String? = nil, timeout: Duration? = nil

@@ -19,6 +19,16 @@ public final class ForwardService: GracefulService {
             self.allow = allow
             self.connectTimeout = connectTimeout
         }
+
+        /// Reads options; a `connectTimeout` in which nothing connects is an error.
+        public init(from decoder: any Decoder) throws {
+            let values = try decoder.container(keyedBy: CodingKeys.self)
+            allow = try values.decode([TCPEndpoint].self, forKey: .allow)
+            connectTimeout = try values.decodeIfPresent(Duration.self, forKey: .connectTimeout)
+            if let connectTimeout, connectTimeout < .milliseconds(100) {
+                throw decoder.invalid("connectTimeout", "must be at least 100ms")
+            }
+        }
     }
 
     /// Streams are what it lives on.
