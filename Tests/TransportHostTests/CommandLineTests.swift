@@ -45,6 +45,10 @@ import TransportKit
             "/nonexistent.yaml: cannot be read: No such file or directory\n1 error; nothing was started"
         ),
         (
+            ["run", "/nonexistent.yaml", "--trace", "/etc/passwd"], 2,
+            "transportkit: --trace: the file /etc/passwd "
+        ),
+        (
             ["run", "/nonexistent.yaml"], 2,
             "/nonexistent.yaml: cannot be read: No such file or directory\n1 error; nothing was started"
         ),

@@ -1,3 +1,4 @@
+import Foundation
 import Testing
 import TransportHost
 import TransportKit
@@ -146,6 +147,106 @@ import TransportKit
         // The place is the line of the carrier; its column depends on the value.
         #expect(words.hasPrefix("host.yaml:3:"))
         #expect(words.split(separator: " ", maxSplits: 1)[1] == expected)
+    }
+
+    // B21
+    @Test(arguments: [
+        (
+            "state: None",
+            "8: state: must be a folder, or none, and is 'None'; write none, or './None' for one of that name"
+        ),
+        ("state: ~/x", "8: state: \(shell)"), ("state: ~root", "8: state: \(shell)"),
+        ("state: \"\"", "8: state: is empty; a name is needed"),
+        ("state: 7", "8: state: must be a folder, or none, and is a number; put it in quotes if it is meant as text"),
+        ("control: \"\"", "10: control: is empty; a name is needed"),
+        (
+            "control: NONE",
+            "10: control: must be a path, or none, and is 'NONE'; write none, or './NONE' for one of that name"
+        ),
+        ("control: ~/s", "10: control: \(shell)"),
+        (
+            "control: \(String(repeating: "ä", count: 54))",
+            "10: control: must be a path of at most 107 bytes, and with its folder has COUNT; a socket takes no more"
+        ),
+        ("trace: \"\"", "8: trace: is empty; a name is needed"),
+        ("trace: ~/t", "8: trace: \(shell)"),
+        (
+            "trace: None",
+            "8: trace: must be a file name, or none, and is 'None'; write none, or './None' for one of that name"
+        ),
+        ("trace: none", nil), ("state: none", nil), ("control: none", nil), ("state: ./~/None", nil),
+    ])
+    func `The files of a host are checked by name`(line: String, expected: String?) async throws {
+        try await withTemporaryFolder { (folder: String) async throws in
+            // Names are counted with the folder at which they start.
+            let count = "\(folder)/".utf8.count + 108
+            let found = try await complaints("\(line)\n\(Self.listener)", folder: folder)
+            #expect(found == expected.map { ["host.yaml:1:\($0.replacing("COUNT", with: "\(count)"))"] })
+            #expect(try FileManager.default.contentsOfDirectory(atPath: folder).isEmpty)
+        }
+    }
+
+    private static let shell =
+        "begins with ~, which a shell replaces and a config file does not; write the whole path"
+    private static let listener =
+        "listeners: { a: { url: \"ws://127.0.0.1:1\", routes: { /: { service: echo } } } }\n"
+
+    // B21
+    @Test func `A file that the shell would find is refused wherever a file is named`() async throws {
+        let found = try await complaints(
+            """
+            forwards: [{ listen: "tcp://127.0.0.1:3", carrier: a, to: "tcp://x:1" }]
+            carriers:
+              a: { kind: direct, url: "wss://a", tls: { trust: { file: "~/a.pem", optional: true } } }
+              b: { kind: direct, url: "wss://a", tls: { certificate: c.pem, key: ~/k.pem } }
+            listeners:
+              a: { url: "wss://127.0.0.1:1", tls: { selfSigned: x, directory: ~/d }, routes: { /: { service: echo } } }
+              b: { url: "wss://127.0.0.1:2", tls: { certificate: ~/c.pem, key: k }, routes: { /: { service: echo } } }
+            """)
+        #expect(
+            found == [
+                "host.yaml:3:52: carriers.a.tls.trust: \(Self.shell)",
+                "host.yaml:4:70: carriers.b.tls.key: \(Self.shell)",
+                "host.yaml:6:67: listeners.a.tls.directory: \(Self.shell)",
+                "host.yaml:7:54: listeners.b.tls.certificate: \(Self.shell)",
+            ])
+    }
+
+    // B21
+    @Test func `What is there and is no trace is not written to`() async throws {
+        try await withTemporaryFolder { (folder: String) async throws in
+            func complaint(_ name: String, state: String = "none") async throws -> [String]? {
+                try await complaints("trace: \(name)\nstate: \(state)\n\(Self.listener)", folder: folder)
+            }
+            let observation = PathObservation(
+                time: WallTime(seconds: 1_800_000_000), path: PathKey(network: "n", destination: "d"), dial: "1",
+                event: .dialled([.init(.quic, .opened, took: nil)], winner: .quic, after: nil, roundTrip: nil))
+            let line = Trace.line(observation)
+            for (name, text) in [
+                ("new", nil), ("empty", ""), ("blank", "\n\n"), ("good", "\n\(line)\n{"), ("one", line),
+            ] {
+                if let text { try write(text, to: "\(folder)/\(name)") }
+                #expect(try await complaint(name) == nil, "\(name)")
+            }
+            let key = String(repeating: "k", count: 32)
+            let long = String(repeating: "{", count: 3 << 20)
+            for (name, text) in [
+                ("key", key), ("host.yaml", "{}\n"), ("long", long), ("half", "\(line.dropLast(9))\n\(line)\n"),
+            ] {
+                try write(text, to: "\(folder)/\(name)")
+                #expect(
+                    try await complaint(name) == [
+                        "host.yaml:1:8: trace: the file \(folder)/\(name) is there and is no trace, so nothing is added to it; name another"
+                    ])
+                #expect(try String(contentsOfFile: "\(folder)/\(name)", encoding: .utf8) == text)
+            }
+            try FileManager.default.createDirectory(atPath: "\(folder)/d", withIntermediateDirectories: false)
+            #expect(try await complaint("d") == ["host.yaml:1:8: trace: \(folder)/d is a folder; a file is needed"])
+            #expect(
+                try await complaint("m/t") == ["host.yaml:1:8: trace: the folder \(folder)/m does not exist"])
+            // The first run makes its state directory.
+            #expect(try await complaint("m/t", state: "m") == nil)
+        }
     }
 
     // R33, B05, B21

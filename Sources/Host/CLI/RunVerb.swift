@@ -18,6 +18,9 @@ enum RunVerb: Verb {
     ]
 
     static func run(_ arguments: Arguments) async throws -> Int32 {
+        if let trace = arguments.value("--trace"), let problem = Trace.problem(addingTo: trace) {
+            throw UsageError("--trace: \(problem)")
+        }
         try await HostProgram.run(configFile: arguments.operands[0], trace: arguments.value("--trace")) {
             Console.say("ready")
         }

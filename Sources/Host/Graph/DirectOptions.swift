@@ -89,6 +89,7 @@ struct DirectParts {
         }
         var isMissing = false
         if case .file(let name, let isOptional) = tls.trust {
+            if let problem = FileCheck.problem(naming: name) { throw source.invalid("tls.trust", problem) }
             let path = context.path(name)
             let problem = FileCheck.problem(reading: path)
             // It is read again on every dial, so a file that may appear later does no harm now.
@@ -99,6 +100,9 @@ struct DirectParts {
         switch (tls.certificate, tls.key) {
         case (nil, nil): break
         case (let certificate?, let key?):
+            for (key, name) in [("tls.certificate", certificate), ("tls.key", key)] {
+                if let problem = FileCheck.problem(naming: name) { throw source.invalid(key, problem) }
+            }
             let files = CertificateFiles(certificate: context.path(certificate), key: context.path(key))
             for (key, path) in [("tls.certificate", files.certificate), ("tls.key", files.key)] {
                 if let problem = FileCheck.problem(reading: path) { throw source.invalid(key, problem) }

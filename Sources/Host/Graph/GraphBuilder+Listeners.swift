@@ -197,7 +197,7 @@ extension GraphBuilder {
         guard let directory else {
             throw tls.error("'directory' is missing; it says where the certificate is kept")
         }
-        return .selfSigned(names: names, directory: configuration.path(try directory.text("a folder")))
+        return .selfSigned(names: names, directory: configuration.path(try directory.fileName("a folder")))
     }
 
     /// The files are read here, so that a bad pair is found before anything binds.

@@ -27,9 +27,9 @@ struct GraphBuilder {
         }
         let grace = section.value("grace", default: .seconds(30)) { (node) throws(ConfigError) in try node.duration() }
         // The host has looked at it before; here it is checked.
-        _ = section.value("state", default: "") { (node) throws(ConfigError) in try node.text("a folder, or none") }
-        _ = section.value("control", default: "") { (node) throws(ConfigError) in try node.text("a path, or none") }
-        _ = section.value("trace", default: "") { (node) throws(ConfigError) in try node.text("a file name") }
+        _ = section.value("state", default: nil, configuration.state)
+        _ = section.value("control", default: nil, configuration.control)
+        _ = section.value("trace", default: nil, configuration.trace)
         let transportNodes = entries(section.optional("transports"))
         let carrierNodes = entries(section.optional("carriers"))
         parts.take(transports: transportNodes, carriers: carrierNodes)

@@ -1,4 +1,3 @@
-internal import Glibc
 internal import Synchronization
 internal import TransportKit
 
@@ -106,7 +105,7 @@ final class GraphParts: Sendable {
 
     /// A file that the config names and that is there.
     func readableFile(_ node: ConfigNode) throws(ConfigError) -> String {
-        let path = configuration.path(try node.text("a file name"))
+        let path = configuration.path(try node.fileName("a file name"))
         if let problem = FileCheck.problem(reading: path) { throw node.error(problem) }
         return path
     }
@@ -212,21 +211,5 @@ final class GraphParts: Sendable {
         }
         return try registry.makeCarrier(
             kind, options: ConfigOptions(node, hostKeys: ["kind"]), context: context(for: node))
-    }
-}
-
-/// Looks at files without opening them for good.
-enum FileCheck {
-    /// Why a file cannot be read, or nil if it can.
-    static func problem(reading path: String) -> String? {
-        var status = stat()
-        guard unsafe stat(path, &status) == 0 else { return "the file \(path) \(words(errno))" }
-        if status.st_mode & S_IFMT == S_IFDIR { return "\(path) is a folder; a file is needed" }
-        guard unsafe access(path, R_OK) == 0 else { return "the file \(path) \(words(errno))" }
-        return nil
-    }
-
-    private static func words(_ number: Int32) -> String {
-        number == ENOENT ? "does not exist" : unsafe "cannot be read: \(String(cString: strerror(number)))"
     }
 }

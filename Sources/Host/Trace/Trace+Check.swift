@@ -1,0 +1,45 @@
+internal import Glibc
+
+extension Trace {
+    /// How far into a file its first line is looked for; a line has some hundred bytes.
+    private static let lineLimit = 1 << 20
+
+    /// Why nothing should be added to a file, or nil if it is a trace or can become one. Changes nothing.
+    package static func problem(addingTo path: String) -> String? {
+        var status = stat()
+        guard unsafe stat(path, &status) == 0 else {
+            guard errno == ENOENT else { return "the file \(path) cannot be written: \(ControlSocket.words(errno))" }
+            let folder = folder(of: path)
+            return FileCheck.exists(folder) ? nil : "the folder \(folder) does not exist"
+        }
+        if status.st_mode & S_IFMT == S_IFDIR { return "\(path) is a folder; a file is needed" }
+        guard unsafe access(path, W_OK) == 0 else {
+            return "the file \(path) cannot be written: \(ControlSocket.words(errno))"
+        }
+        guard status.st_mode & S_IFMT == S_IFREG, status.st_size > 0, let line = firstLine(of: path) else { return nil }
+        guard (try? read(line, file: path)) == nil else { return nil }
+        return "the file \(path) is there and is no trace, so nothing is added to it; name another"
+    }
+
+    /// The folder in which a file lies.
+    static func folder(of path: String) -> String {
+        path.lastIndex(of: "/").map { $0 == path.startIndex ? "/" : String(path[..<$0]) } ?? "."
+    }
+
+    /// The first line that is not empty, or as much of it as is looked at; nil where the file cannot be read.
+    private static func firstLine(of path: String) -> String? {
+        let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
+        guard descriptor >= 0 else { return nil }
+        defer { close(descriptor) }
+        var bytes: [UInt8] = []
+        var chunk = [UInt8](repeating: 0, count: 16_384)
+        while bytes.count < lineLimit {
+            let count = unsafe Glibc.read(descriptor, &chunk, chunk.count)
+            if count < 0, errno == EINTR { continue }
+            guard count > 0 else { break }
+            bytes += chunk[..<count]
+            if bytes.contains(0x0a), bytes.first != 0x0a { break }
+        }
+        return String(decoding: bytes.split(separator: 0x0a).first ?? [], as: UTF8.self)
+    }
+}
