@@ -314,6 +314,60 @@ struct FilePathMemoryTests {
         }
     }
 
+    // R58, B48
+    @Test(arguments: [
+        "is missing", "is no key: it has 5 bytes", "is no key: it has 33 bytes", "is no key: it has 0 bytes",
+    ])
+    func `A key that is lost or damaged is drawn anew, and said once`(problem: String) async throws {
+        try await withTemporaryFolder { (folder: String) async throws in
+            let directory = StateDirectory(path: folder)
+            let log = RecordingLog()
+            let name = NetworkKey.load(from: directory, log: Log(sink: log)).name("eth0/192.0.2.1")
+            #expect(log.lines.isEmpty)
+            let kept = memory(folder)
+            demote(kept)
+            await kept.flush()
+            let key = "\(folder)/network.key"
+            if problem == "is missing" {
+                unlink(key)
+            } else {
+                try write(String(repeating: "k", count: Int(problem.split(separator: " ")[5]) ?? 0), to: key)
+            }
+            let renewed = NetworkKey.load(from: directory, log: Log(sink: log)).name("eth0/192.0.2.1")
+            #expect(renewed != name)
+            #expect(NetworkKey.load(from: directory, log: Log(sink: log)).name("eth0/192.0.2.1") == renewed)
+            #expect(log.lines.map(\.level) == [.warning])
+            let words = try #require(log.lines.first?.message)
+            #expect(words.hasPrefix("\(key) \(problem)"))
+            #expect(words.hasSuffix("; a new key is drawn, and what paths.json says of networks is forgotten"))
+        }
+    }
+
+    // R58, B48
+    @Test(arguments: ["is a folder", "is a link", "is no regular file"])
+    func `What stands in the key's place stays there, and every start says so once`(problem: String) async throws {
+        try await withTemporaryFolder { (folder: String) async throws in
+            let key = "\(folder)/network.key"
+            switch problem {
+            case "is a folder": #expect(mkdir(key, 0o700) == 0)
+            case "is a link":
+                try write(String(repeating: "k", count: 32), to: "\(folder)/elsewhere")
+                #expect(symlink("\(folder)/elsewhere", key) == 0)
+            default: #expect(mkfifo(key, 0o600) == 0)
+            }
+            for _ in 0..<2 {
+                let log = RecordingLog()
+                _ = NetworkKey.load(from: StateDirectory(path: folder), log: Log(sink: log))
+                #expect(log.lines.map(\.level) == [.warning])
+                let words = try #require(log.lines.first?.message)
+                #expect(words.hasPrefix("\(key) \(problem)"))
+                #expect(words.hasSuffix("what is remembered says nothing to the next start until that is mended"))
+            }
+            var status = stat()
+            #expect(lstat(key, &status) == 0 && status.st_mode & S_IFMT != S_IFREG)
+        }
+    }
+
     // R58
     @Test func `No file tells where the machine has been`() async throws {
         try await withTemporaryFolder { (folder: String) async throws in

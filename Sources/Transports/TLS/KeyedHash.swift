@@ -6,7 +6,8 @@ package struct KeyedHash: Sendable {
     /// How long a key is.
     package static let keyLength = 32
 
-    private let key: [UInt8]
+    /// The key, a secret.
+    package let key: [UInt8]
 
     /// Takes a key.
     ///
