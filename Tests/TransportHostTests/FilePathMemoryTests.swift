@@ -368,6 +368,35 @@ struct FilePathMemoryTests {
         }
     }
 
+    // R58, B48
+    @Test func `A state directory that is deleted while the host runs comes back with its key`() async throws {
+        try await withTemporaryFolder { (folder: String) async throws in
+            let directory = StateDirectory(path: "\(folder)/state")
+            let log = RecordingLog()
+            let key = NetworkKey.load(from: directory, log: Log(sink: log))
+            let name = try #require(key.name("eth0/192.0.2.1"))
+            let kept = FilePathMemory(
+                directory, key: key, time: ManualTime(), log: Log(sink: log), delay: .seconds(3600))
+            demote(kept, PathKey(network: name, destination: "d"))
+            await kept.flush()
+            try FileManager.default.removeItem(atPath: directory.path)
+            for round in 0..<2 {
+                demote(kept, PathKey(network: name, destination: "d\(round)"))
+                await kept.flush()
+            }
+            #expect(log.lines.map(\.message) == ["\(directory.path)/network.key was gone, and is written again"])
+            let next = NetworkKey.load(from: directory, log: Log(sink: log))
+            #expect(next.name("eth0/192.0.2.1") == name)
+            #expect(memory(directory.path).all(at: Self.start).count == 3)
+            #expect(log.lines.count == 1)
+            // What stands in its place is left alone.
+            #expect(unlink("\(directory.path)/network.key") == 0 && mkdir("\(directory.path)/network.key", 0o700) == 0)
+            demote(kept)
+            await kept.flush()
+            #expect(log.lines.count == 1)
+        }
+    }
+
     // R58
     @Test func `No file tells where the machine has been`() async throws {
         try await withTemporaryFolder { (folder: String) async throws in

@@ -3,7 +3,7 @@ internal import Glibc
 internal import Synchronization
 internal import TransportIO
 package import TransportKit
-internal import TransportTLS
+package import TransportTLS
 
 /// A path memory that outlives the process (R54): one file in the state directory.
 ///
@@ -44,6 +44,7 @@ package final class FilePathMemory: PathMemory {
     private let disk = Mutex(Disk())
     private let queue = DispatchQueue(label: "transportkit.memory", qos: .utility)
     private let directory: StateDirectory
+    private let key: KeyedHash?
     private let time: any TimeSource
     private let log: Log
     private let delay: Duration
@@ -56,9 +57,15 @@ package final class FilePathMemory: PathMemory {
 
     /// Reads the memory of a state directory.
     ///
-    /// - Parameter delay: how long changes are gathered before they are written.
-    package init(_ directory: StateDirectory, time: any TimeSource, log: Log, delay: Duration = .seconds(1)) {
+    /// - Parameters:
+    ///   - key: names the networks. Where it is gone when something is written, it is written again beside it.
+    ///   - delay: how long changes are gathered before they are written.
+    package init(
+        _ directory: StateDirectory, key: KeyedHash? = nil, time: any TimeSource, log: Log,
+        delay: Duration = .seconds(1)
+    ) {
         self.directory = directory
+        self.key = key
         self.time = time
         self.log = log
         self.delay = delay
@@ -184,7 +191,10 @@ package final class FilePathMemory: PathMemory {
         guard isChanged, !disk.withLock({ $0.isLeftAlone }) else { return }
         do {
             try directory.make()
-            try withTurn { () throws(TransportError) in try merge() }
+            try withTurn { () throws(TransportError) in
+                try restoreKey()
+                try merge()
+            }
             if disk.withLock({ exchange(&$0.isFailing, with: false) }) {
                 log.info("what wins is kept for the next start again")
             }
@@ -192,6 +202,12 @@ package final class FilePathMemory: PathMemory {
             guard !disk.withLock({ exchange(&$0.isFailing, with: true) }) else { return }
             log.warning("what wins is remembered until this one stops, and not kept for the next start: \(error)")
         }
+    }
+
+    /// Without the key the file would say nothing to the next start (R58).
+    private func restoreKey() throws(TransportError) {
+        guard let key, try NetworkKey.restore(key, in: directory) else { return }
+        log.info("\(directory.file(NetworkKey.fileName)) was gone, and is written again")
     }
 
     /// Takes over what others have written since, and writes all of it.

@@ -21,7 +21,7 @@ struct Keeping: Sendable {
             return
         }
         hash = NetworkKey.load(from: directory, log: log)
-        let kept = FilePathMemory(directory, time: time, log: log)
+        let kept = FilePathMemory(directory, key: hash, time: time, log: log)
         (memory, file) = (kept, kept)
     }
 }

@@ -53,6 +53,17 @@ package enum NetworkKey {
         return kept
     }
 
+    /// Writes the key again where there is none any more.
+    ///
+    /// - Returns: whether it was gone.
+    static func restore(_ key: KeyedHash, in directory: StateDirectory) throws(TransportError) -> Bool {
+        let path = directory.file(fileName)
+        var status = stat()
+        guard unsafe lstat(path, &status) != 0, errno == ENOENT else { return false }
+        try keep(key, at: path)
+        return true
+    }
+
     /// A key that is kept nowhere.
     package static func temporary() -> KeyedHash {
         guard let hash = KeyedHash(key: KeyedHash.randomKey()) else {
