@@ -218,6 +218,51 @@ struct FilePathMemoryTests {
         }
     }
 
+    @Test func `10,000 vague names are cut to as many as there are networks`() async throws {
+        try await withTemporaryFolder { (folder: String) async throws in
+            let aliases = (0..<10_000).map { "\"v\($0)\":\"n\($0 % 2)\"" }.joined(separator: ",")
+            let paths = (0..<2).map { index in
+                """
+                {"network":"n\(index)","destination":"d","changed":\(Self.start.seconds - 10 + Int64(index)),
+                "winner":{"transport":"quic","since":1799999000,"until":1800080000},"transports":{}}
+                """
+            }.joined(separator: ",")
+            let text = "{\"version\":1,\"aliases\":{\(aliases)},\"paths\":[\(paths)]}"
+            func stored() throws -> [String: String] {
+                struct Stored: Decodable { var aliases: [String: String] }
+                return try JSONDecoder().decode(
+                    Stored.self, from: Data(contentsOf: URL(fileURLWithPath: file(folder)))
+                ).aliases
+            }
+            try write(text, to: file(folder))
+            let kept = memory(folder)
+            demote(kept)
+            await kept.flush()
+            // Those of the network that changed last.
+            #expect(try stored().count == 64 && Set(stored().values) == ["n1"])
+            // The other host writes as many again, and this one finds names of its own.
+            try write(text, to: file(folder))
+            demote(kept, PathKey(network: "full", destination: "d"), at: Self.start)
+            for index in 0..<100 { kept.tellApart("own\(index)", as: "full") }
+            await kept.flush()
+            #expect(try stored().count == 64 && Set(stored().values) == ["full"])
+            #expect(kept.name(of: "own99") == "full")
+        }
+    }
+
+    @Test func `What cannot be locked is named`() async throws {
+        try await withTemporaryFolder { (folder: String) async throws in
+            // Root may open every file, but no folder for writing.
+            #expect(mkdir("\(folder)/paths.lock", 0o700) == 0)
+            let log = RecordingLog()
+            let kept = memory(folder, ManualTime(), log)
+            demote(kept)
+            await kept.flush()
+            #expect(log.lines.count == 1)
+            #expect(log.lines.first?.message.contains("opening \(folder)/paths.lock: ") == true)
+        }
+    }
+
     // R54
     @Test func `A clock that stood in the future keeps nothing for years`() async throws {
         try await withTemporaryFolder { (folder: String) async throws in

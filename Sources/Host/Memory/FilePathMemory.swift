@@ -131,6 +131,7 @@ package final class FilePathMemory: PathMemory {
             }
             guard state.aliases[vague] != network else { return false }
             state.aliases[vague] = network
+            state.aliases = Self.capped(state.aliases, in: state.table, sparing: [vague])
             return state.changed()
         }
         if schedules { schedule() }
@@ -153,7 +154,21 @@ package final class FilePathMemory: PathMemory {
 
     private static func known(_ aliases: [String: String], in table: PathTable) -> [String: String] {
         let networks = Set(table.entries.keys.map(\.network))
-        return aliases.filter { networks.contains($0.value) && !networks.contains($0.key) }
+        return capped(aliases.filter { networks.contains($0.value) && !networks.contains($0.key) }, in: table)
+    }
+
+    /// At most as many as there are networks: those that are spared, then those of networks that changed last.
+    private static func capped(
+        _ aliases: [String: String], in table: PathTable, sparing first: Set<String> = []
+    ) -> [String: String] {
+        guard aliases.count > PathTable.networkLimit else { return aliases }
+        let changes = Dictionary(
+            table.entries.map { ($0.key.network, $0.value.changed.seconds) }, uniquingKeysWith: max)
+        func rank(_ alias: (key: String, value: String)) -> (Int64, String) {
+            (first.contains(alias.key) ? .max : changes[alias.value] ?? .min, alias.key)
+        }
+        let kept = aliases.sorted { rank($0) > rank($1) }.prefix(PathTable.networkLimit)
+        return Dictionary(uniqueKeysWithValues: kept.map { ($0.key, $0.value) })
     }
 
     // MARK: - The file
@@ -232,7 +247,10 @@ package final class FilePathMemory: PathMemory {
                     theirs.changed > ours.changed ? theirs : ours
                 }
                 state.table = PathTable(entries, at: now)
-                state.aliases.merge(theirs.aliases) { ours, _ in ours }
+                let aliases = Self.known(theirs.aliases, in: state.table)
+                state.aliases = Self.capped(
+                    state.aliases.merging(aliases) { ours, _ in ours }, in: state.table,
+                    sparing: Set(state.aliases.keys))
             }
             return StoredPaths(state.table.entries, aliases: Self.known(state.aliases, in: state.table))
         }
@@ -255,15 +273,16 @@ package final class FilePathMemory: PathMemory {
 
     /// Runs `body` while no other host writes here.
     private func withTurn(_ body: () throws(TransportError) -> Void) throws(TransportError) {
-        let descriptor = unsafe open(directory.file("paths.lock"), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)
-        guard descriptor >= 0 else { throw TransportError(errno: errno, doing: "keeping \(path)") }
+        let lock = directory.file("paths.lock")
+        let descriptor = unsafe open(lock, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)
+        guard descriptor >= 0 else { throw TransportError(errno: errno, doing: "opening \(lock)") }
         // Closing it gives the turn away.
         defer { close(descriptor) }
         var patience = 40
         while flock(descriptor, LOCK_EX | LOCK_NB) != 0 {
             // A host that was stopped in the middle of its turn must not keep this one from ending.
             guard errno == EINTR || (errno == EWOULDBLOCK && patience > 0) else {
-                throw TransportError(errno: errno, doing: "keeping \(path)")
+                throw TransportError(errno: errno, doing: "locking \(lock)")
             }
             patience -= 1
             usleep(25_000)
