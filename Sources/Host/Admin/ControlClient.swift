@@ -23,7 +23,7 @@ package enum ControlClient {
     /// Asks the host that runs a config file, or the one that runs where no file is named.
     ///
     /// - Returns: what it says of itself, and the line it came in.
-    package static func ask<Answer: Decodable>(
+    package static func ask<Answer: ControlAnswer>(
         _ request: ControlRequest, configFile: String?, for answer: Answer.Type
     ) throws -> (Answer, json: String) {
         let line = try configFile.map { try ask(request, running: $0) } ?? askTheOne(request)
@@ -31,10 +31,57 @@ package enum ControlClient {
         if let failure = try? JSONDecoder().decode(ControlFailure.self, from: data) {
             throw ControlError(failure.error.printable(limit: 1000))
         }
-        guard let answer = try? JSONDecoder().decode(Answer.self, from: data) else {
-            throw ControlError("the answer cannot be read: the transportkit that runs may be of another version")
+        let answer: Answer
+        do {
+            answer = try JSONDecoder().decode(Answer.self, from: data)
+        } catch {
+            throw unreadable(words(error))
         }
-        return (answer, String(decoding: line, as: UTF8.self))
+        if let what = nonsense(in: answer) { throw unreadable(what) }
+        return (answer, ControlCoding.printable(line))
+    }
+
+    private static func unreadable(_ what: String) -> ControlError {
+        ControlError("the answer cannot be read: \(what); the transportkit that runs may be of another version")
+    }
+
+    private static func words(_ error: any Error) -> String {
+        func place(_ path: [any CodingKey]) -> String {
+            let text = path.reduce(into: "") { text, key in
+                text += key.intValue.map { "[\($0)]" } ?? (text.isEmpty ? "" : ".") + key.stringValue
+            }
+            return text.printable()
+        }
+        return switch error as? DecodingError {
+        case .keyNotFound(let key, let context): "\(place(context.codingPath + [key])) is missing"
+        case .typeMismatch(_, let context), .valueNotFound(_, let context), .dataCorrupted(let context):
+            context.codingPath.isEmpty
+                ? String(context.debugDescription.printable().prefix { $0 != "." })
+                : "\(place(context.codingPath)) is not what it should be"
+        case nil: "it is not what it should be"
+        @unknown default: "it is not what it should be"
+        }
+    }
+
+    /// The first time or duration in an answer that no host would say, in words: nobody's arithmetic must meet it.
+    private static func nonsense(in value: Any, at place: String = "") -> String? {
+        if let time = value as? Int64 {
+            return (-1 << 40...1 << 40).contains(time) ? nil : "\(place) is \(time), which is no time"
+        }
+        if let number = value as? Double {
+            return (-1e12...1e12).contains(number) ? nil : "\(place) is \(number), which is no duration"
+        }
+        let mirror = Mirror(reflecting: value)
+        for (index, child) in mirror.children.enumerated() {
+            var inner = place
+            switch mirror.displayStyle {
+            case .optional: break
+            case .collection: inner += "[\(index)]"
+            default: inner += (place.isEmpty ? "" : ".") + (child.label ?? "")
+            }
+            if let found = nonsense(in: child.value, at: inner) { return found }
+        }
+        return nil
     }
 
     private static func ask(_ request: ControlRequest, running file: String) throws -> [UInt8] {
@@ -60,7 +107,7 @@ package enum ControlClient {
             let path = "\(folder)/\(name)"
             guard let status = try ask(path, ControlRequest(request: .status)) else { continue }
             let report = try? JSONDecoder().decode(StatusReport.self, from: Data(status))
-            files.append(report?.config ?? path)
+            files.append((report?.config ?? path).printable(limit: 1000))
             if files.count == 1, let answer = try ask(path, request) { answers.append(answer) }
         }
         guard files.count <= 1 else {
@@ -97,6 +144,9 @@ package struct ControlRequest: Codable, Sendable {
     func encoded() -> [UInt8] { ControlCoding.line(self) }
 }
 
+/// What a host answers. Every `Int64` in it is a time or a duration in seconds, and every `Double` a duration.
+package protocol ControlAnswer: Codable {}
+
 /// An answer that is none.
 struct ControlFailure: Codable {
     var error: String
@@ -110,5 +160,27 @@ enum ControlCoding {
         if let data = try? encoder.encode(value) { return Array(data) }
         // Only a number that is none can bring this about.
         return Array(#"{"error":"the answer cannot be written"}"#.utf8)
+    }
+
+    /// A line of JSON that somebody else may have written, fit for a terminal: what could move a cursor or turn the
+    /// writing round stands escaped, so that it still is the same JSON.
+    static func printable(_ line: [UInt8]) -> String {
+        var text = String.UnicodeScalarView()
+        for scalar in String(decoding: line, as: UTF8.self).unicodeScalars {
+            if (0x20..<0x7f).contains(scalar.value) || String(scalar).printable() == String(scalar) {
+                text.append(scalar)
+            } else if scalar.value < 0x20 {
+                // Between tokens; within text JSON allows none.
+                text.append(" ")
+            } else {
+                for unit in String(scalar).utf16 {
+                    let digits = String(unit, radix: 16)
+                    text.append(contentsOf: "\\u".unicodeScalars)
+                    text.append(contentsOf: String(repeating: "0", count: 4 - digits.count).unicodeScalars)
+                    text.append(contentsOf: digits.unicodeScalars)
+                }
+            }
+        }
+        return String(text)
     }
 }

@@ -2,7 +2,7 @@ internal import DirectCarrier
 internal import TransportKit
 
 /// What happened while a carrier opened its last sessions.
-package struct ExplainReport: Codable, Sendable {
+package struct ExplainReport: ControlAnswer, Sendable {
     /// What the memory said when an establishment began.
     package struct Memory: Codable, Sendable {
         package var winner: String?

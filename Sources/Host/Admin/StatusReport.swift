@@ -1,7 +1,7 @@
 internal import TransportKit
 
 /// What a running host says of itself. Times are seconds of the wall clock since 1970.
-package struct StatusReport: Codable, Sendable {
+package struct StatusReport: ControlAnswer, Sendable {
     /// A carrier.
     package struct Carrier: Codable, Sendable {
         package var name: String

@@ -7,21 +7,21 @@ package enum StatusText {
         let now = report.now
         var head = "transportkit \(report.version), process \(report.pid), up \(span(report.uptimeSeconds))"
         head += ", \(report.config)"
-        var lines = TextTable.broken(head, at: 100)
+        var lines = TextTable.broken(head.printable(limit: 1000), at: 100)
         lines.append("network " + (report.network.map(short) ?? "that cannot be told from others"))
         section(["carrier", "for", "peer", "state"], &lines) { table in
             for carrier in report.carriers {
                 var text = carrier.text
                 if let seconds = carrier.nextAttemptInSeconds { text += "; next attempt in \(seconds.short) s" }
                 let peer = [carrier.remoteAddress, carrier.url].compactMap(\.self).joined(separator: " · ")
-                table.add([carrier.name, span(now - carrier.since), peer, text])
+                table.add([carrier.name, span(from: carrier.since, to: now), peer, text])
             }
         }
         section(["network (* now)", "destination", "won last", "when", "round trip", "stands back"], &lines) { table in
             for path in report.paths {
                 table.add([
                     short(path.network) + (path.isCurrent ? " *" : ""), path.destination,
-                    path.winner.map(display) ?? "–", path.winnerSince.map { span(now - $0) + " ago" } ?? "–",
+                    path.winner.map(display) ?? "–", path.winnerSince.map { span(from: $0, to: now) + " ago" } ?? "–",
                     path.roundTripMilliseconds.map { "\($0.short) ms" } ?? "–",
                     standing(path.demotions, now: now),
                 ])
@@ -50,7 +50,8 @@ package enum StatusText {
     package static func lines(_ report: ExplainReport) -> [String] {
         let policies = [report.race.map { "race \($0)" }, report.demotion.map { "demotion \($0)" }].compactMap(\.self)
         let head = ["carrier \(report.carrier)", report.url, report.state] + policies
-        var lines = TextTable.broken(head.compactMap(\.self).joined(separator: " · "), at: 100)
+        let words = head.compactMap(\.self).joined(separator: " · ")
+        var lines = TextTable.broken(words.printable(limit: 1000), at: 100)
         if report.url == nil { lines.append("it dials nothing itself: ask for the carrier that it is built over") }
         if report.url != nil, report.establishments.isEmpty { lines.append("nothing has been dialled yet") }
         for establishment in report.establishments {
@@ -63,7 +64,7 @@ package enum StatusText {
     private static func explain(_ establishment: ExplainReport.Establishment, now: Int64) -> [String] {
         let network =
             establishment.network.map { "network \(short($0))" } ?? "a network that cannot be told from others"
-        var lines = ["\(span(now - establishment.began)) ago, on \(network)"]
+        var lines = ["\(span(from: establishment.began, to: now)) ago, on \(network)"]
         var facts = TextTable(["  memory", memory(establishment.memory, now: now)])
         facts.add(["  why", establishment.why])
         lines += facts.lines
@@ -108,17 +109,23 @@ package enum StatusText {
         guard !demotions.isEmpty else { return "–" }
         return demotions.map { demotion in
             let suspended = demotion.isSuspended == true ? " (suspended: the other failed a moment ago)" : ""
-            let left = max(demotion.until - now, 0)
-            return "\(display(demotion.transport)) for another \(span(left))\(suspended): \(demotion.reason)"
+            let left = span(from: now, to: demotion.until)
+            return "\(display(demotion.transport)) for another \(left)\(suspended): \(demotion.reason)"
         }.joined(separator: "; ")
     }
 
     private static func display(_ transport: String) -> String { TransportName(rawValue: transport).displayName }
 
     /// Enough of an opaque name to tell a few dozen apart.
-    private static func short(_ network: String) -> String { String(network.prefix(8)) }
+    private static func short(_ network: String) -> String { String(network.prefix(8)).printable(limit: 16) }
 
     private static func time(_ milliseconds: Double?) -> String { milliseconds.map { "\($0.short)" } ?? "–" }
+
+    /// The stretch between two points of somebody else's clock, which may be any numbers.
+    private static func span(from start: Int64, to end: Int64) -> String {
+        let (seconds, isTooLong) = end.subtractingReportingOverflow(start)
+        return span(isTooLong ? (start < 0 ? .max : 0) : seconds)
+    }
 
     /// A stretch of time in its two largest units: `3 d 4 h`.
     package static func span(_ seconds: Int64) -> String {
@@ -133,6 +140,7 @@ package enum StatusText {
 extension Double {
     /// With one decimal, and without one from 100 on.
     fileprivate var short: String {
-        self >= 100 ? "\(Int64(self.rounded()))" : "\((self * 10).rounded() / 10)"
+        guard self >= 100 else { return "\((self * 10).rounded() / 10)" }
+        return Int64(exactly: rounded()).map { "\($0)" } ?? "\(self)"
     }
 }

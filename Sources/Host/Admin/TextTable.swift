@@ -1,21 +1,33 @@
+internal import TransportKit
+
 /// Rows in columns that line up, within a width; the last column is broken into lines where it is too long.
+///
+/// What stands in it may be somebody else's text: it is made fit for a terminal.
 package struct TextTable {
     private let width: Int
     private let indent: String
     private var rows: [[String]] = []
 
+    /// How many characters a cell keeps, and the last one of a row.
+    private static let (cellLimit, sentenceLimit) = (300, 4000)
+
     /// Starts a table whose first row is its head.
     package init(_ head: [String], indent: Int = 0, width: Int = 100) {
         self.width = width
         self.indent = String(repeating: " ", count: indent)
-        rows = [head]
+        add(head)
     }
 
     /// Whether there is nothing below the head.
     package var isEmpty: Bool { rows.count == 1 }
 
     /// Adds a row.
-    package mutating func add(_ row: [String]) { rows.append(row) }
+    package mutating func add(_ row: [String]) {
+        rows.append(
+            row.enumerated().map { index, cell in
+                cell.printable(limit: index == row.count - 1 ? Self.sentenceLimit : Self.cellLimit)
+            })
+    }
 
     /// The table as lines.
     package var lines: [String] {

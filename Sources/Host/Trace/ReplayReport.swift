@@ -91,7 +91,7 @@ package struct ReplayReport: Codable, Sendable {
     }
 
     /// The report as one line of JSON.
-    package var json: String { String(decoding: ControlCoding.line(self), as: UTF8.self) }
+    package var json: String { ControlCoding.printable(ControlCoding.line(self)) }
 
     /// The report as a person reads it, in 100 columns.
     package var lines: [String] {

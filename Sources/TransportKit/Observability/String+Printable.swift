@@ -4,6 +4,8 @@ extension String {
     ///
     /// - Parameter limit: how many characters are kept, in Unicode scalars; three dots say that there were more.
     package func printable(limit: Int = 200) -> String {
+        // Nearly all of it is, and that is quickly seen.
+        if utf8.count <= limit, utf8.allSatisfy({ (0x20..<0x7f).contains($0) }) { return self }
         let scalars = unicodeScalars.prefix(limit).map { scalar -> Unicode.Scalar in
             switch scalar.properties.generalCategory {
             case .control, .lineSeparator, .paragraphSeparator:
