@@ -34,7 +34,7 @@ import TransportKit
     func play(
         _ observations: [PathObservation], race: [any RacePolicy] = [HeadStartRacePolicy(), HeadStartRacePolicy()]
     ) -> ReplayReport {
-        ReplayReport(observations, [(race[0], DayDemotionPolicy()), (race[1], EvidenceDemotionPolicy())])
+        ReplayReport(Trace(observations), [(race[0], DayDemotionPolicy()), (race[1], EvidenceDemotionPolicy())])
     }
 
     @Test func `One early death: the one policy demotes for a day, the other wants to see it again`() {
@@ -144,16 +144,16 @@ import TransportKit
             end(3, at: .seconds(9), .webSocket, after: .seconds(5), Close(.goingAway, reason: "bye", origin: .remote)),
         ]
         let text = observations.map { Trace.line($0) }.joined(separator: "\n")
-        #expect(try Trace.read(text + "\n\n", file: "t") == observations)
+        #expect(try Trace.read((text + "\n\n").utf8, file: "t").observations == observations)
         for line in ["x", "{}", "[1]", #"{"event":"dial","time":1,"network":"n","destination":"d","dial":"1"}"#] {
-            let error = #expect(throws: TraceError.self) { try Trace.read("\n" + line, file: "t") }
+            let error = #expect(throws: TraceError.self) { try Trace.read(("\n" + line).utf8, file: "t") }
             #expect(error?.description == "t:2: this is no line of a trace")
         }
         // A file of somebody else must not break the arithmetic.
         for time in ["-1", "9223372036854775807"] {
             let line =
                 #"{"event":"end","time":\#(time),"network":"n","destination":"d","dial":"1","transport":"quic","code":1006,"origin":"path","sinceFirstMessageMilliseconds":1e300}"#
-            #expect(throws: TraceError.self) { try Trace.read(line, file: "t") }
+            #expect(throws: TraceError.self) { try Trace.read(line.utf8, file: "t") }
         }
         #expect(play([]).dials.isEmpty)
     }

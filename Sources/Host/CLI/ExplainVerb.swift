@@ -12,7 +12,7 @@ enum ExplainVerb: Verb {
 
         With --replay it asks nobody: it plays a trace that `run --trace` has written through two pairs of policies and
         shows, dial by dial, what would have been dialled, what would have carried it and after how long, and what would
-        have stood back.
+        have stood back. Lines that are none of a trace are left out and counted.
         """
     static let operands = 0...2
     static let flags: [Flag] = [

@@ -51,9 +51,15 @@ package struct ReplayReport: Codable, Sendable {
 
     package var dials: [Dial]
     package var summaries: [Summary]
+    /// How many lines of the trace were left out, because they are none.
+    package var skippedLines: Int
+    /// The first of them, as `file:line`.
+    package var firstSkipped: String?
 
     /// Plays a trace through two pairs of policies.
-    package init(_ observations: [PathObservation], _ pairs: [Policies]) {
+    package init(_ trace: Trace, _ pairs: [Policies]) {
+        let observations = trace.observations
+        (skippedLines, firstSkipped) = (trace.skippedLines, trace.firstSkipped)
         let outcomes = pairs.map { PathReplay.play(observations, race: $0.race, demotion: $0.demotion) }
         summaries = zip(pairs, outcomes).map { pair, outcome in Summary(pair.race.name, pair.demotion.name, outcome) }
         let recorded = observations.filter { observation in
@@ -143,6 +149,12 @@ package struct ReplayReport: Codable, Sendable {
                 "\(name): \(summary.unusedEndings) sessions were carried by another transport than recorded; "
                     + "how those would have ended is not known"
             ]
+        }
+        if let firstSkipped {
+            let what =
+                skippedLines == 1
+                ? "1 line is none of a trace and was" : "\(skippedLines) lines are none of a trace and were"
+            lines += ["", "\(what) left out; the first is \(firstSkipped.printable(limit: 400))"]
         }
         return lines.flatMap { $0.count > 100 ? TextTable.broken($0, at: 100) : [$0] }
     }

@@ -1,5 +1,4 @@
-internal import FoundationEssentials
-package import TransportKit
+internal import TransportKit
 
 /// An observation of a carrier as one line of JSON. Times are seconds of the wall clock since 1970.
 struct TraceLine: Codable {
@@ -136,45 +135,5 @@ extension Duration {
     fileprivate init?(milliseconds: Double?) {
         guard let milliseconds, (0...3.2e11).contains(milliseconds) else { return nil }
         self = .microseconds(Int64(milliseconds * 1000))
-    }
-}
-
-/// A recorded trace: one observation per line.
-package enum Trace {
-    /// Reads the text of a trace. Empty lines are let pass; any other that is none is an error that names it.
-    package static func read(_ text: String, file: String) throws(TraceError) -> [PathObservation] {
-        var observations: [PathObservation] = []
-        for (index, line) in text.split(separator: "\n", omittingEmptySubsequences: false).enumerated()
-        where line.contains(where: { !$0.isWhitespace }) {
-            let decoded = try? JSONDecoder().decode(TraceLine.self, from: Data(line.utf8))
-            guard let observation = decoded?.observation else {
-                throw TraceError("\(file):\(index + 1): this is no line of a trace")
-            }
-            observations.append(observation)
-        }
-        return observations
-    }
-
-    /// Reads a file.
-    package static func read(file path: String) throws -> [PathObservation] {
-        guard let data = FileManager.default.contents(atPath: path) else {
-            throw TraceError("the trace \(path) cannot be read")
-        }
-        return try read(String(decoding: data, as: UTF8.self), file: path)
-    }
-
-    /// The line of an observation.
-    package static func line(_ observation: PathObservation) -> String {
-        String(decoding: ControlCoding.line(TraceLine(observation)), as: UTF8.self)
-    }
-}
-
-/// Why a trace cannot be read or written. A sentence for a person.
-package struct TraceError: Error, CustomStringConvertible {
-    /// The sentence.
-    package let description: String
-
-    init(_ description: String) {
-        self.description = description
     }
 }
