@@ -1,3 +1,4 @@
+import Glibc
 import MemoryTransport
 import Synchronization
 import Testing
@@ -66,5 +67,31 @@ import TransportKitTesting
         }
         let outcome = PathReplay.play(observations, race: HeadStartRacePolicy(), demotion: DayDemotionPolicy())
         #expect(outcome.unusedEndings == 0)
+    }
+
+    /// What a replay of so many dials costs, in time of the processor; none of their sessions ever ends.
+    func cost(dials count: Int) -> Duration {
+        let observations = (0..<count).map { number in
+            PathObservation(
+                time: WallTime(seconds: 1000 + Int64(number)),
+                path: PathKey(network: "n", destination: "d\(number % 8):443"), dial: "\(number)",
+                event: .dialled(
+                    [PathObservation.Candidate(.quic, .opened, took: .milliseconds(80))], winner: .quic,
+                    after: .milliseconds(80), roundTrip: nil))
+        }
+        func now() -> Duration {
+            var time = timespec()
+            clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)
+            return .seconds(time.tv_sec) + .nanoseconds(time.tv_nsec)
+        }
+        let start = now()
+        let outcome = PathReplay.play(observations, race: HeadStartRacePolicy(), demotion: EvidenceDemotionPolicy())
+        #expect(outcome.dials.count == count)
+        return now() - start
+    }
+
+    // Costs a second or two. With a search among all sessions at each dial it was forty times as much, not eight.
+    @Test func `A replay takes as long as the trace is, and not as its square`() {
+        #expect(cost(dials: 8000) < cost(dials: 1000) * 20)
     }
 }

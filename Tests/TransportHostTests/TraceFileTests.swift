@@ -36,6 +36,33 @@ import TransportKit
         #expect(trace.skippedLines == 0)
     }
 
+    @Test func `What is longer than a trace can be is refused, and not read`() async throws {
+        try await withTemporaryFolder { (folder: String) async throws in
+            let path = "\(folder)/long"
+            try write("", to: path)
+            #expect(truncate(path, 2 << 30) == 0)
+            for path in [path, "/dev/zero"] {
+                let error = #expect(throws: TraceError.self) { try Trace.read(file: path) }
+                #expect(error?.description == "the trace \(path) is longer than 64 MiB, and no host writes that")
+            }
+            let error = #expect(throws: TraceError.self) { try Trace.read(file: folder) }
+            #expect(error?.description == "the trace \(folder) cannot be read: Is a directory")
+        }
+    }
+
+    @Test func `No trace makes a race of thousands, in one dial or over many`() throws {
+        let names = (0..<20_000).map { "t\($0)" }
+        let good = Trace.line(dial(1)) + "\n"
+        #expect(try read(good + Trace.line(dial(2, names))).skippedLines == 1)
+        #expect(try read(good + Trace.line(dial(2, Array(names.prefix(63))))).skippedLines == 0)
+        // One name each: the 63 that find room beside the first, and as many dials that do not.
+        let many = try read(good + names.prefix(126).map { Trace.line(dial(2, [$0])) + "\n" }.joined())
+        #expect(many.observations.count == 64)
+        #expect(many.firstSkipped == "t:65")
+        let long = Trace.line(dial(2, [String(repeating: "x", count: 600)]))
+        #expect(try read(good + long).skippedLines == 1)
+    }
+
     @Test func `Hosts add to one file, also behind the half line of one that was killed`() async throws {
         try await withTemporaryFolder { (folder: String) async throws in
             let path = "\(folder)/trace"

@@ -51,7 +51,13 @@ package struct PathReplay {
     private var outcome = Outcome()
     private var winners: [Session: (transport: TransportName, opened: WallTime)] = [:]
     private var known: [Place: [TransportName: Known]] = [:]
+    /// What has opened and may still prove sound by standing, in the order of opening.
+    private var standing: [(session: Session, opened: WallTime)] = []
+    private var firstStanding = 0
+    /// What stands back, as far as it was noted.
     private var demotions: [PathKey: [TransportName: Demotion]] = [:]
+    /// When that ends at the latest, the next one last.
+    private var ends: [(time: WallTime, path: PathKey)] = []
 
     /// A path, which transports answer on alike from one dial to the next.
     private typealias Place = PathKey
@@ -89,8 +95,8 @@ package struct PathReplay {
         var replay = PathReplay(race: race, demotion: demotion, start: first.time)
         replay.look(at: sorted)
         for observation in sorted { replay.take(observation) }
-        replay.settleLasting(before: last.time, except: nil)
-        replay.noteChanges(at: last.time)
+        replay.settleLasting(before: last.time)
+        replay.noteEnds(at: last.time)
         return replay.outcome
     }
 
@@ -123,9 +129,9 @@ package struct PathReplay {
     }
 
     private mutating func take(_ observation: PathObservation) {
-        settleLasting(before: observation.time, except: nil)
+        settleLasting(before: observation.time)
         time.setWall(max(observation.time, time.wallNow()))
-        noteChanges(at: observation.time)
+        noteEnds(at: observation.time)
         learn(observation)
         switch observation.event {
         case .dialled(let candidates, _, _, let roundTrip): dial(observation, candidates, roundTrip)
@@ -137,21 +143,23 @@ package struct PathReplay {
                 outcome.unusedEndings += 1
             }
         }
-        noteChanges(at: observation.time)
+        noteChanges(on: observation.path, at: observation.time)
     }
 
     /// Sessions that have stood for as long as the policy wants count as sound from then on.
-    private mutating func settleLasting(before now: WallTime, except dial: String?) {
+    private mutating func settleLasting(before now: WallTime) {
         guard let soundness = demotion.soundness else { return }
-        let lasting = winners.filter { $0.value.opened + soundness <= now && !settled.contains($0.key) }
-        for (session, winner) in lasting.sorted(by: { $0.value.opened < $1.value.opened }) {
-            settled.insert(session)
-            time.setWall(max(winner.opened + soundness, time.wallNow()))
+        while firstStanding < standing.count, standing[firstStanding].opened + soundness <= now {
+            let (session, opened) = standing[firstStanding]
+            firstStanding += 1
+            // It has ended since, or its name was given to another.
+            guard let winner = winners[session], winner.opened == opened else { continue }
+            time.setWall(max(opened + soundness, time.wallNow()))
+            noteEnds(at: time.wallNow())
             ledger.lasted(winner.transport, on: session.path)
+            noteChanges(on: session.path, at: time.wallNow())
         }
     }
-
-    private var settled: Set<Session> = []
 
     // MARK: - One dial
 
@@ -179,6 +187,7 @@ package struct PathReplay {
                 case .win(let transport):
                     ledger.opened(transport, roundTrip: roundTrip, on: path)
                     winners[Session(observation)] = (transport, observation.time)
+                    standing.append((Session(observation), observation.time))
                     run.end = run.now
                 case .fail:
                     ledger.nothingOpened(on: path)
@@ -246,26 +255,27 @@ package struct PathReplay {
 
     // MARK: - Demotions
 
-    private mutating func noteChanges(at now: WallTime) {
-        for (path, history) in memory.all(at: now) {
-            let before = demotions[path, default: [:]]
-            let after = history.transports.compactMapValues(\.demotion)
-            for (transport, demotion) in after where before[transport] != demotion {
-                outcome.changes.append(
-                    Change(time: demotion.since, path: path, transport: transport, demotion: demotion))
-            }
-            for (transport, demotion) in before where after[transport] == nil {
-                outcome.changes.append(
-                    Change(time: min(demotion.until, now), path: path, transport: transport, demotion: nil))
-            }
-            demotions[path] = after
+    /// Notes what has begun or ended on a path.
+    private mutating func noteChanges(on path: PathKey, at now: WallTime) {
+        let before = demotions[path, default: [:]]
+        let after = memory.history(of: path, at: now).transports.compactMapValues(\.demotion)
+        for (transport, demotion) in after where before[transport] != demotion {
+            outcome.changes.append(Change(time: demotion.since, path: path, transport: transport, demotion: demotion))
+            let place = ends.partitioningIndex { $0.time <= demotion.until }
+            ends.insert((demotion.until, path), at: place)
         }
-        for (path, before) in demotions where memory.history(of: path, at: now).isEmpty {
-            for (transport, demotion) in before {
-                outcome.changes.append(
-                    Change(time: min(demotion.until, now), path: path, transport: transport, demotion: nil))
-            }
-            demotions[path] = nil
+        for (transport, demotion) in before where after[transport] == nil {
+            outcome.changes.append(
+                Change(time: min(demotion.until, now), path: path, transport: transport, demotion: nil))
+        }
+        demotions[path] = after.isEmpty ? nil : after
+    }
+
+    /// Notes what has ended by itself, in the order in which it did.
+    private mutating func noteEnds(at now: WallTime) {
+        while let end = ends.last, end.time <= now {
+            ends.removeLast()
+            noteChanges(on: end.path, at: now)
         }
     }
 }
@@ -273,6 +283,18 @@ package struct PathReplay {
 extension PathObservation {
     fileprivate var isDial: Bool {
         if case .dialled = event { true } else { false }
+    }
+}
+
+extension [(time: WallTime, path: PathKey)] {
+    /// The first place from which on `isBehind` holds.
+    fileprivate func partitioningIndex(where isBehind: (Element) -> Bool) -> Int {
+        var (low, high) = (startIndex, endIndex)
+        while low < high {
+            let middle = (low + high) / 2
+            if isBehind(self[middle]) { high = middle } else { low = middle + 1 }
+        }
+        return low
     }
 }
 

@@ -170,10 +170,12 @@ struct Race: Sendable {
     // MARK: - Racing
 
     private mutating func startDue(_ now: Instant, _ actions: inout [Action]) {
+        var isFirst = phase == .racing
         for index in entries.indices {
-            guard case .waiting(let due, let isProbe) = entries[index].state else { continue }
             // R35: what has failed uses up no head start.
-            let isNext = phase == .racing && entries[..<index].allSatisfy { !isUnderWay($0) }
+            let isNext = isFirst
+            if isUnderWay(entries[index]) { isFirst = false }
+            guard case .waiting(let due, let isProbe) = entries[index].state else { continue }
             guard due <= now || isNext else { continue }
             entries[index].start = now
             entries[index].state = isProbe ? .learning : .dialling

@@ -72,13 +72,18 @@ extension TraceLine {
         }
     }
 
-    /// The observation; nil where the line does not say enough.
+    /// The longest that any name may be, in bytes: a host name has 253.
+    private static let nameLimit = 512
+
+    /// The observation; nil where the line does not say enough, or more than any host would.
     var observation: PathObservation? {
-        guard (0...1 << 40).contains(time) else { return nil }
+        let names = [network, destination, dial, transport ?? "", winner ?? ""] + (transports ?? []).map(\.transport)
+        guard (0...1 << 40).contains(time), names.allSatisfy({ $0.utf8.count <= Self.nameLimit }) else { return nil }
         let event: PathObservation.Event
         switch self.event {
         case .dial:
-            guard let transports, !transports.isEmpty, Set(transports.map(\.transport)).count == transports.count
+            guard let transports, (1...Trace.transportLimit).contains(transports.count),
+                Set(transports.map(\.transport)).count == transports.count
             else { return nil }
             event = .dialled(
                 transports.map(\.candidate), winner: winner.map { TransportName(rawValue: $0) },

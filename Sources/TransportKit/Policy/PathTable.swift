@@ -58,9 +58,10 @@ public struct PathTable: Sendable, Hashable {
         var history = history(of: path, at: now)
         body(&history)
         networks[path.network, default: [:]][path.destination] = Entry(history: history, changed: now)
-        let isTooMuch =
-            networks.count > limit || networks[path.network, default: [:]].count > Self.destinationLimit
-        if isTooMuch { prune(at: now, sparing: path) }
+        if networks[path.network, default: [:]].count > Self.destinationLimit {
+            prune(path.network, at: now, sparing: path)
+        }
+        if networks.count > limit { prune(at: now, sparing: path) }
     }
 
     /// Forgets a path.
@@ -80,23 +81,26 @@ public struct PathTable: Sendable, Hashable {
     /// - Parameter spared: what has just changed: it is not dropped for others that changed in the same second, as all
     ///   have whose times a clock that was set back has cut.
     private mutating func prune(at now: WallTime, sparing spared: PathKey? = nil) {
-        for network in networks.keys {
-            for destination in networks[network, default: [:]].keys {
-                networks[network]?[destination]?.prune(at: now)
-            }
-            networks[network] = networks[network]?.filter { !$0.value.history.isEmpty }
-            while let destinations = networks[network], destinations.count > Self.destinationLimit,
-                let oldest = destinations.filter({ PathKey(network: network, destination: $0.key) != spared })
-                    .min(by: { $0.value.changed < $1.value.changed })?.key
-            {
-                networks[network]?[oldest] = nil
-            }
-        }
+        for network in networks.keys { prune(network, at: now, sparing: spared) }
         networks = networks.filter { !$0.value.isEmpty }
         let lastChange = networks.mapValues { $0.values.map(\.changed).max() ?? now }
         let surplus = lastChange.filter { $0.key != spared?.network }.sorted { $0.value < $1.value }
             .prefix(max(networks.count - limit, 0))
         for (network, _) in surplus { networks[network] = nil }
+    }
+
+    /// The same for the destinations of one network.
+    private mutating func prune(_ network: String, at now: WallTime, sparing spared: PathKey?) {
+        for destination in networks[network, default: [:]].keys {
+            networks[network]?[destination]?.prune(at: now)
+        }
+        networks[network] = networks[network]?.filter { !$0.value.history.isEmpty }
+        while let destinations = networks[network], destinations.count > Self.destinationLimit,
+            let oldest = destinations.filter({ PathKey(network: network, destination: $0.key) != spared })
+                .min(by: { $0.value.changed < $1.value.changed })?.key
+        {
+            networks[network]?[oldest] = nil
+        }
     }
 }
 
