@@ -224,6 +224,7 @@ import TransportKit
             let line = Trace.line(observation)
             for (name, text) in [
                 ("new", nil), ("empty", ""), ("blank", "\n\n"), ("good", "\n\(line)\n{"), ("one", line),
+                ("half", "\(line.dropLast(9))\n\(line)\n"),
             ] {
                 if let text { try write(text, to: "\(folder)/\(name)") }
                 #expect(try await complaint(name) == nil, "\(name)")
@@ -231,7 +232,7 @@ import TransportKit
             let key = String(repeating: "k", count: 32)
             let long = String(repeating: "{", count: 3 << 20)
             for (name, text) in [
-                ("key", key), ("host.yaml", "{}\n"), ("long", long), ("half", "\(line.dropLast(9))\n\(line)\n"),
+                ("key", key), ("host.yaml", "{}\n"), ("long", long),
             ] {
                 try write(text, to: "\(folder)/\(name)")
                 #expect(

@@ -66,14 +66,15 @@ import TransportKit
     @Test func `Hosts add to one file, also behind the half line of one that was killed`() async throws {
         try await withTemporaryFolder { (folder: String) async throws in
             let path = "\(folder)/trace"
-            try write(Trace.line(dial(0)) + "\n" + Trace.line(dial(0)).prefix(50), to: path)
+            try write("{\"code\n" + Trace.line(dial(0)) + "\n" + Trace.line(dial(0)).prefix(50), to: path)
+            #expect(Trace.problem(addingTo: path) == nil)
             let writers = try (0..<3).map { _ in try TraceWriter(path, log: Log()) }
             for number in 1...60 { writers[number % 3].observe(dial(number)) }
             for writer in writers { await writer.flush() }
             let trace = try Trace.read(file: path)
             #expect(Set(trace.observations) == Set((0...60).map { dial($0) }))
-            #expect(trace.skippedLines == 1)
-            #expect(trace.firstSkipped == "\(path):2")
+            #expect(trace.skippedLines == 2)
+            #expect(trace.firstSkipped == "\(path):1")
         }
     }
 

@@ -1,8 +1,8 @@
 internal import Glibc
 
 extension Trace {
-    /// How far into a file its first line is looked for; a line has some hundred bytes.
-    private static let lineLimit = 1 << 20
+    /// How far into a file lines of a trace are looked for; one has some hundred bytes.
+    private static let headLimit = 1 << 20
 
     /// Why nothing should be added to a file, or nil if it is a trace or can become one. Changes nothing.
     package static func problem(addingTo path: String) -> String? {
@@ -16,8 +16,8 @@ extension Trace {
         guard unsafe access(path, W_OK) == 0 else {
             return "the file \(path) cannot be written: \(ControlSocket.words(errno))"
         }
-        guard status.st_mode & S_IFMT == S_IFREG, status.st_size > 0, let line = firstLine(of: path) else { return nil }
-        guard (try? read(line, file: path)) == nil else { return nil }
+        guard status.st_mode & S_IFMT == S_IFREG, status.st_size > 0, let head = head(of: path) else { return nil }
+        guard (try? read(head, file: path)) == nil else { return nil }
         return "the file \(path) is there and is no trace, so nothing is added to it; name another"
     }
 
@@ -26,20 +26,19 @@ extension Trace {
         path.lastIndex(of: "/").map { $0 == path.startIndex ? "/" : String(path[..<$0]) } ?? "."
     }
 
-    /// The first line that is not empty, or as much of it as is looked at; nil where the file cannot be read.
-    private static func firstLine(of path: String) -> String? {
+    /// The beginning of a file, as much of it as is looked at; nil where it cannot be read.
+    private static func head(of path: String) -> [UInt8]? {
         let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
         guard descriptor >= 0 else { return nil }
         defer { close(descriptor) }
         var bytes: [UInt8] = []
         var chunk = [UInt8](repeating: 0, count: 16_384)
-        while bytes.count < lineLimit {
+        while bytes.count < headLimit {
             let count = unsafe Glibc.read(descriptor, &chunk, chunk.count)
             if count < 0, errno == EINTR { continue }
             guard count > 0 else { break }
             bytes += chunk[..<count]
-            if bytes.contains(0x0a), bytes.first != 0x0a { break }
         }
-        return String(decoding: bytes.split(separator: 0x0a).first ?? [], as: UTF8.self)
+        return bytes
     }
 }
