@@ -166,7 +166,7 @@ final class PathLedger: Sendable {
         case .sound: break
         case .strike(let strike): log.info("\(what) is held to have failed on this network once: \(strike.reason)")
         case .demote(let lifetime, _, let reason):
-            log.warning("\(what) stands back on this network for \(lifetime.components.seconds) s: \(reason)")
+            log.warning("\(what) stands back on this network for \(lifetime.inWords): \(reason)")
         case .lift where wasDemoted: log.info("\(what) stands back no longer: it opens again")
         case .clear where wasDemoted: log.info("\(what) stands back no longer: it has proven sound")
         case .lift, .clear: break

@@ -50,10 +50,14 @@ extension Duration {
     /// The duration in milliseconds, with its fraction.
     public var inMilliseconds: Double { Double(clampedNanoseconds) / 1_000_000 }
 
-    /// The duration for a message to people, such as `30 s` or `250 ms`.
+    /// The duration for a message to people, such as `250 ms`, `30 s`, `10 min` or `24 h`.
     package var inWords: String {
         let milliseconds = clampedNanoseconds / 1_000_000
-        return milliseconds % 1000 == 0 ? "\(milliseconds / 1000) s" : "\(milliseconds) ms"
+        guard milliseconds % 1000 == 0 else { return "\(milliseconds) ms" }
+        let seconds = milliseconds / 1000
+        if seconds >= 3600, seconds % 3600 == 0 { return "\(seconds / 3600) h" }
+        if seconds >= 120, seconds % 60 == 0 { return "\(seconds / 60) min" }
+        return "\(seconds) s"
     }
 }
 

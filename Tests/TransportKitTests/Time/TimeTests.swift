@@ -18,6 +18,9 @@ import TransportKitTesting
         #expect(Duration.seconds(Int64.min).clampedNanoseconds == .min)
         #expect(Duration.milliseconds(-1500).clampedNanoseconds == -1_500_000_000)
         #expect(Duration.microseconds(1500).inMilliseconds == 1.5)
+        #expect(
+            [Duration.milliseconds(1250), .seconds(90), .seconds(600), .seconds(2161), .seconds(86_400)].map(\.inWords)
+                == ["1250 ms", "90 s", "10 min", "2161 s", "24 h"])
     }
 
     @Test func `The wall clock stays at its ends too`() {
