@@ -90,7 +90,7 @@ import TransportKitTesting
         return now() - start
     }
 
-    // Costs a second or two. With a search among all sessions at each dial it was forty times as much, not eight.
+    // Costs a second or two. With a search among all sessions at each dial it was thirty times as much, not eight.
     @Test func `A replay takes as long as the trace is, and not as its square`() {
         #expect(cost(dials: 8000) < cost(dials: 1000) * 20)
     }
