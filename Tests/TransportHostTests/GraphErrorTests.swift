@@ -224,7 +224,7 @@ import TransportKit
             let line = Trace.line(observation)
             for (name, text) in [
                 ("new", nil), ("empty", ""), ("blank", "\n\n"), ("good", "\n\(line)\n{"), ("one", line),
-                ("half", "\(line.dropLast(9))\n\(line)\n"),
+                ("half", "\(line.dropLast(9))\n\(line)\n"), ("torn", "\(line.prefix(30))"), ("brace", "{"),
             ] {
                 if let text { try write(text, to: "\(folder)/\(name)") }
                 #expect(try await complaint(name) == nil, "\(name)")
@@ -232,7 +232,7 @@ import TransportKit
             let key = String(repeating: "k", count: 32)
             let long = String(repeating: "{", count: 3 << 20)
             for (name, text) in [
-                ("key", key), ("host.yaml", "{}\n"), ("long", long),
+                ("key", key), ("host.yaml", "{}\n"), ("long", long), ("json", "{\"listeners\":{}}"),
             ] {
                 try write(text, to: "\(folder)/\(name)")
                 #expect(

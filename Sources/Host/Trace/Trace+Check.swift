@@ -17,13 +17,22 @@ extension Trace {
             return "the file \(path) cannot be written: \(ControlSocket.words(errno))"
         }
         guard status.st_mode & S_IFMT == S_IFREG, status.st_size > 0, let head = head(of: path) else { return nil }
-        guard (try? read(head, file: path)) == nil else { return nil }
+        guard (try? read(head, file: path)) == nil, !isTornLine(head) else { return nil }
         return "the file \(path) is there and is no trace, so nothing is added to it; name another"
     }
 
     /// The folder in which a file lies.
     static func folder(of path: String) -> String {
         path.lastIndex(of: "/").map { $0 == path.startIndex ? "/" : String(path[..<$0]) } ?? "."
+    }
+
+    /// Whether this is the beginning of a trace's only line: a host that was killed there must be able to start again.
+    private static func isTornLine(_ bytes: [UInt8]) -> Bool {
+        !bytes.contains(0x0a)
+            && ["afterMilliseconds", "cause", "code", "destination"].contains { key in
+                let opening = Array("{\"\(key)\":".utf8)
+                return bytes.starts(with: opening) || opening.starts(with: bytes)
+            }
     }
 
     /// The beginning of a file, as much of it as is looked at; nil where it cannot be read.
