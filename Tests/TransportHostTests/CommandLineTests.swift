@@ -240,13 +240,4 @@ import TransportKit
             #expect(await echo.exitCode() == 0)
         }
     }
-
-    /// A port that is free for TCP and most likely for UDP too.
-    func freePort() async throws -> UInt16 {
-        try await withLoop { loop in
-            let listener = try await TCPListener.bind(.loopback(), loop: loop)
-            defer { Task { await listener.close() } }
-            return listener.localAddress.port
-        }
-    }
 }

@@ -26,7 +26,7 @@ final class Program: Sendable {
     private let output: Int32
     private let ended: Task<Int32, Never>
 
-    private init(_ words: [String], _ executable: String, state: String) throws {
+    private init(_ words: [String], _ executable: String, state: String, output out: Int32?, errors: Int32?) throws {
         var ends: [Int32] = [-1, -1]
         guard pipe(&ends) == 0 else { throw CannotStart(code: errno) }
         for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
@@ -34,7 +34,8 @@ final class Program: Sendable {
         let nothing = open("/dev/null", O_RDWR | O_CLOEXEC)
         defer { close(nothing) }
         output = ends[0]
-        id = try Self.spawn(executable, words, input: nothing, output: ends[1], errors: nothing, state: state)
+        id = try Self.spawn(
+            executable, words, input: nothing, output: out ?? ends[1], errors: errors ?? nothing, state: state)
         ended = Task { [id] in await Self.wait(for: id) }
     }
 
@@ -56,11 +57,24 @@ final class Program: Sendable {
     }
 
     /// Runs the program while `body` runs, and stops it afterwards.
+    ///
+    /// - Parameters:
+    ///   - output: where its standard output goes instead of to ``lines(until:)``.
+    ///   - errors: where its standard error goes; nowhere unless said otherwise.
+    ///   - limit: how long it may run before it is killed, for a program that may hang.
     static func whileRunning(
-        _ words: [String], executable: String = path, _ body: (Program) async throws -> Void
+        _ words: [String], executable: String = path, output: Int32? = nil, errors: Int32? = nil,
+        limit: Duration? = nil, _ body: (Program) async throws -> Void
     ) async throws {
         try await withTemporaryFolder { folder in
-            let program = try Program(words, executable, state: folder)
+            let program = try Program(words, executable, state: folder, output: output, errors: errors)
+            let watchdog = limit.map { limit in
+                Task {
+                    try await Task.sleep(for: limit)
+                    program.signal(SIGKILL)
+                }
+            }
+            defer { watchdog?.cancel() }
             do {
                 try await body(program)
             } catch {

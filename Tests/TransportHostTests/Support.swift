@@ -45,6 +45,15 @@ func complaints(
     }
 }
 
+/// A port that is free for TCP and most likely for UDP too.
+func freePort() async throws -> UInt16 {
+    try await withLoop { loop in
+        let listener = try await TCPListener.bind(.loopback(), loop: loop)
+        defer { Task { await listener.close() } }
+        return listener.localAddress.port
+    }
+}
+
 /// Makes a folder, and removes it with all in it afterwards.
 func withTemporaryFolder<Result>(_ body: (String) async throws -> Result) async throws -> Result {
     let folder = FileManager.default.temporaryDirectory.appendingPathComponent("host-\(UUID().uuidString)")

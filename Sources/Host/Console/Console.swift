@@ -1,7 +1,13 @@
 internal import Glibc
 
-/// The process's own standard output and error, unbuffered.
+/// The process's own standard output and error.
 package enum Console {
+    private static let errors: LineQueue = {
+        // A standard error that takes nothing must not keep the program from ending.
+        atexit { Console.flush(within: .seconds(1)) }
+        return LineQueue(STDERR_FILENO)
+    }()
+
     /// Opens those of the three standard descriptors that are closed, before a socket gets one of their numbers and the log
     /// is written to a peer: there is then nothing to read, and whatever is written fails as it would have.
     package static func claimDescriptors() {
@@ -11,11 +17,16 @@ package enum Console {
         }
     }
 
-    /// Writes a line of results; where that fails, `errno` says why. What happens then is the caller's decision.
+    /// Writes a line of results, waiting as long as it takes; where that fails, `errno` says why. What happens then is the
+    /// caller's decision.
     ///
     /// - Returns: whether it could be written.
     @discardableResult
-    package static func say(_ line: String) -> Bool { write(Array((line + "\n").utf8), to: STDOUT_FILENO) }
+    package static func say(_ line: String) -> Bool {
+        // Where both go to one place, what was said first stands first.
+        errors.flush(within: .milliseconds(100))
+        return write(Array((line + "\n").utf8), to: STDOUT_FILENO)
+    }
 
     /// Why standard output takes nothing, in words.
     package static func outputFailure(_ number: Int32 = errno) -> String {
@@ -24,10 +35,14 @@ package enum Console {
             : unsafe "standard output: \(String(cString: strerror(number)))"
     }
 
-    /// Writes a line for a person to standard error.
+    /// Writes a line for a person to standard error. It never waits: a standard error that takes nothing must hold up
+    /// neither the loop nor the end of the program.
     package static func complain(_ line: String) {
-        write(Array((line + "\n").utf8), to: STDERR_FILENO)
+        errors.write(Array((line + "\n").utf8))
     }
+
+    /// Waits until all complaints are written, but no longer than `limit`. `exit` does it by itself.
+    static func flush(within limit: Duration) { errors.flush(within: limit) }
 
     @discardableResult
     static func write(_ bytes: [UInt8], to descriptor: Int32) -> Bool {
@@ -42,7 +57,7 @@ package enum Console {
             if count > 0 {
                 unsafe rest = rest.dropFirst(count)
             } else if count < 0, errno == EAGAIN {
-                // Somebody made the terminal non-blocking.
+                // Somebody made the descriptor non-blocking; on any thread but the loop's it can be waited for.
                 var wanted = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
                 unsafe poll(&wanted, 1, -1)
             } else if count >= 0 || errno != EINTR {

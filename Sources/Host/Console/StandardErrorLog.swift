@@ -2,11 +2,14 @@ internal import Glibc
 public import TransportKit
 
 /// Writes lines to standard error: time of day, level, subsystem, message.
+///
+/// A line is written by a thread of its own, and whoever logs never waits. While standard error takes nothing, 256 KiB of
+/// lines are kept; the lines that are lost beyond that are counted, and it is told how many once it takes lines again.
 public struct StandardErrorLog: LogSink {
     /// Makes the sink.
     public init() {}
 
-    /// Writes one line in one call, so that lines of several threads never mix.
+    /// Puts one line on its way. It is written in one call, so that lines of several processes do not mix.
     public func write(level: LogLevel, subsystem: String, message: String) {
         let name = subsystem.isEmpty ? "" : " \(subsystem):"
         Console.complain("\(Self.timeOfDay()) \(Self.name(level))\(name) \(message)")

@@ -20,6 +20,7 @@ package final class StopSignals: Sendable {
             source.setEventHandler {
                 guard seen.isFirst else {
                     Console.complain("transportkit: asked twice to stop, stopping at once")
+                    Console.flush(within: .milliseconds(200))
                     _exit(1)
                 }
                 seen.isFirst = false
