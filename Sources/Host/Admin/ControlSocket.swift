@@ -1,4 +1,5 @@
 internal import Glibc
+internal import TransportTLS
 
 /// The local socket on which a running host answers questions about itself (B72).
 ///
@@ -25,7 +26,12 @@ package enum ControlSocket {
             throw ControlError("the control socket \(path) cannot be made: \(reason)")
         }
         defer { close(turn) }
-        while flock(turn, LOCK_EX) != 0, errno == EINTR {}
+        let problem = TLSFile.takeTurn(turn, within: .seconds(1))
+        guard problem == 0 else {
+            throw ControlError(
+                "the control socket \(path) cannot be made: "
+                    + (problem == EWOULDBLOCK ? "somebody else keeps the folder \(folder) locked" : words(problem)))
+        }
         try clear(path)
         return try listen(at: path)
     }

@@ -32,8 +32,12 @@ public enum SelfSignedCertificate {
         let lock = unsafe open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
         guard lock >= 0 else { throw TLSFile.failure(errno, "the directory \(directory) cannot be opened") }
         defer { close(lock) }
-        guard flock(lock, LOCK_EX) == 0 else {
-            throw TLSFile.failure(errno, "the directory \(directory) cannot be locked")
+        // Whoever makes a certificate needs a moment on a slow machine.
+        let problem = TLSFile.takeTurn(lock, within: .seconds(5))
+        guard problem == 0 else {
+            throw problem == EWOULDBLOCK
+                ? TransportError(.system, "somebody else keeps the directory \(directory) locked")
+                : TLSFile.failure(problem, "the directory \(directory) cannot be locked")
         }
         let files = CertificateFiles(certificate: "\(directory)/certificate.pem", key: "\(directory)/key.pem")
         if try isUsable(files, for: hosts) { return files }

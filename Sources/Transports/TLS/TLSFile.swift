@@ -71,6 +71,19 @@ package enum TLSFile {
         }
     }
 
+    /// Locks what a descriptor stands for, for as long as that is open. Whoever was stopped while holding the lock must not
+    /// stop this process too, so it gives up after `limit`.
+    ///
+    /// - Returns: 0 once it is locked, else the `errno`; `EWOULDBLOCK` where others kept it.
+    package static func takeTurn(_ descriptor: Int32, within limit: Duration) -> Int32 {
+        let deadline = ContinuousClock.now + limit
+        while flock(descriptor, LOCK_EX | LOCK_NB) != 0 {
+            guard errno == EINTR || (errno == EWOULDBLOCK && ContinuousClock.now < deadline) else { return errno }
+            usleep(10_000)
+        }
+        return 0
+    }
+
     /// Makes a directory and those above it, open to nobody else.
     package static func makeDirectory(_ path: String) throws(TransportError) {
         if unsafe access(path, F_OK) == 0 { return }

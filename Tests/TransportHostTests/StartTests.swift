@@ -1,0 +1,50 @@
+import Foundation
+import Glibc
+import Testing
+import TransportHost
+import TransportIO
+import TransportKit
+import TransportTLS
+
+/// Starts that something stands in the way of, and starts that are cut short.
+@Suite(.timeLimit(.minutes(2))) struct StartTests {
+    /// Holds the lock of a folder, as any program may.
+    func whileLocked<Result>(_ folder: String, _ body: () async throws -> Result) async throws -> Result {
+        try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+        let descriptor = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+        defer { close(descriptor) }
+        try #require(flock(descriptor, LOCK_EX | LOCK_NB) == 0)
+        return try await body()
+    }
+
+    // 1 s for the socket, 5 s for the certificate.
+    @Test(arguments: [
+        ("control: locked/s", "ws", "", "the control socket FOLDER/s cannot be made: somebody else keeps the folder"),
+        (
+            "control: none", "wss", "tls: { selfSigned: \"127.0.0.1\", directory: locked },",
+            "the listener 'a' cannot start: somebody else keeps the directory"
+        ),
+    ])
+    func `A folder that somebody keeps locked fails the start with words, and does not hold it up`(
+        control: String, scheme: String, tls: String, words: String
+    ) async throws {
+        try await withTemporaryFolder { (folder: String) async throws in
+            let file = "\(folder)/host.yaml"
+            let listener = "url: \"\(scheme)://127.0.0.1:\(try await freePort())\", \(tls)"
+            try write(
+                "\(control)\nlisteners: { a: { \(listener) routes: { /: { service: echo } } } }", to: file)
+            try await whileLocked("\(folder)/locked") {
+                let log = open("\(folder)/log", O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
+                defer { close(log) }
+                try await Program.whileRunning(["run", file], errors: log, limit: .seconds(60)) {
+                    (host: Program) async throws in
+                    #expect(await host.exitCode() == 1)
+                }
+            }
+            let said = try String(contentsOfFile: "\(folder)/log", encoding: .utf8)
+            let expected =
+                "transportkit: \(words.replacing("FOLDER", with: "\(folder)/locked")) \(folder)/locked locked\n"
+            #expect(said.hasSuffix(expected), "\(said)")
+        }
+    }
+}
