@@ -47,4 +47,29 @@ import TransportTLS
             #expect(said.hasSuffix(expected), "\(said)")
         }
     }
+
+    @Test func `A trace goes to a regular file and to nothing that may block`() async throws {
+        try await withTemporaryFolder { (folder: String) async throws in
+            let file = "\(folder)/host.yaml"
+            let rest = "listeners: { a: { url: \"ws://127.0.0.1:1\", routes: { /: { service: echo } } } }"
+            try write("trace: pipe\n\(rest)", to: file)
+            try write(rest, to: "\(folder)/plain.yaml")
+            try #require(mkfifo("\(folder)/pipe", 0o600) == 0)
+            // Somebody who has it open and never reads.
+            let reader = open("\(folder)/pipe", O_RDWR | O_NONBLOCK | O_CLOEXEC)
+            defer { close(reader) }
+            let words = "\(folder)/pipe is a pipe; a regular file is needed"
+            for verb in ["check", "run"] {
+                let ended = try await Program.run([verb, file])
+                #expect(ended.code == 2)
+                #expect(ended.errors == "\(file):1:8: trace: \(words)\n1 error; nothing was started\n")
+            }
+            let chosen = try await Program.run(["run", "\(folder)/plain.yaml", "--trace", "\(folder)/pipe"])
+            #expect(chosen.code == 2)
+            #expect(chosen.errors == "transportkit: --trace: \(words)\n")
+            let device = try await Program.run(["run", "\(folder)/plain.yaml", "--trace", "/dev/null"])
+            #expect(device.code == 2)
+            #expect(device.errors == "transportkit: --trace: /dev/null is a device; a regular file is needed\n")
+        }
+    }
 }

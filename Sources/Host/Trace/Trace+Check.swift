@@ -13,12 +13,24 @@ extension Trace {
             return FileCheck.exists(folder) ? nil : "the folder \(folder) does not exist"
         }
         if status.st_mode & S_IFMT == S_IFDIR { return "\(path) is a folder; a file is needed" }
+        if let kind = blockingKind(status) { return "\(path) is \(kind); a regular file is needed" }
         guard unsafe access(path, W_OK) == 0 else {
             return "the file \(path) cannot be written: \(ControlSocket.words(errno))"
         }
-        guard status.st_mode & S_IFMT == S_IFREG, status.st_size > 0, let head = head(of: path) else { return nil }
+        guard status.st_size > 0, let head = head(of: path) else { return nil }
         guard (try? read(head, file: path)) == nil, !isTornLine(head) else { return nil }
         return "the file \(path) is there and is no trace, so nothing is added to it; name another"
+    }
+
+    /// What a pipe, a terminal or a device is called: it may take nothing for as long as it likes, and the host could then
+    /// not end. Nil for a regular file.
+    private static func blockingKind(_ status: stat) -> String? {
+        switch status.st_mode & S_IFMT {
+        case S_IFREG: nil
+        case S_IFIFO: "a pipe"
+        case S_IFSOCK: "a socket"
+        default: "a device"
+        }
     }
 
     /// The folder in which a file lies.

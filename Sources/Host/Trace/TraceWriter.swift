@@ -37,7 +37,12 @@ package final class TraceWriter: PathObserver {
         guard descriptor >= 0 else {
             throw TraceError("the trace \(path) cannot be written: \(ControlSocket.words(errno))")
         }
-        reader = Self.size(of: descriptor) == nil ? -1 : unsafe open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
+        // Who was not asked before, such as a program with plug-ins, is asked here.
+        guard Self.size(of: descriptor) != nil else {
+            close(descriptor)
+            throw TraceError("the trace \(path) cannot be written: a regular file is needed")
+        }
+        reader = unsafe open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
         self.path = path
         self.log = log
         self.append = append ?? { Console.write($0, to: $1) }
@@ -53,11 +58,17 @@ package final class TraceWriter: PathObserver {
         queue.async { [self] in write(Array((Trace.line(observation) + "\n").utf8)) }
     }
 
-    /// Returns when everything is written.
-    package func flush() async {
-        await withCheckedContinuation { continuation in
-            queue.async { continuation.resume() }
-        }
+    /// Returns when everything is written, or after `limit`: a disk that has gone away, such as one on the network, takes
+    /// nothing either.
+    package func flush(within limit: Duration = .seconds(2)) async {
+        let done = Signal()
+        queue.async { done.signal() }
+        let timer = DispatchSource.makeTimerSource(queue: .global())
+        timer.setEventHandler { done.signal() }
+        timer.schedule(deadline: .now() + .nanoseconds(Int(limit.clampedNanoseconds)))
+        timer.activate()
+        _ = await done.wait()
+        timer.cancel()
     }
 
     private func write(_ line: [UInt8]) {
