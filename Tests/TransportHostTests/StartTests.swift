@@ -72,4 +72,58 @@ import TransportTLS
             #expect(device.errors == "transportkit: --trace: /dev/null is a device; a regular file is needed\n")
         }
     }
+
+    // B24. About 1 s.
+    @Test(arguments: [SIGTERM, SIGINT, SIGHUP])
+    func `A signal during the start ends it with 0 and leaves nothing, nor does one that was killed before`(
+        number: Int32
+    ) async throws {
+        try await withTemporaryFolder { (folder: String) async throws in
+            var dead: Int32 = 0
+            try await Program.whileRunning(["--version"]) { (program: Program) async throws in
+                dead = program.id
+                #expect(await program.exitCode() == 0)
+            }
+            let state = "\(folder)/state"
+            try FileManager.default.createDirectory(atPath: state, withIntermediateDirectories: true)
+            let remains = [
+                "paths.json.\(dead).tmp", "network.key.\(dead).new", "network.key.\(dead).new.\(dead).tmp",
+            ]
+            // Of a process that lives, and of nobody.
+            let others = ["paths.json.1.tmp", "paths.json.bak", "other.\(dead).tmp"]
+            for name in remains + others { try write("x", to: "\(state)/\(name)") }
+            let file = "\(folder)/host.yaml"
+            let listener = "url: \"ws://127.0.0.1:\(try await freePort())\""
+            try write(
+                "state: state\nlisteners: { a: { \(listener), routes: { /: { service: echo } } } }", to: file)
+            // The socket has its turn after the key; until then, the start stands still.
+            try await whileLocked(state) {
+                try await Program.whileRunning(["run", file], limit: .seconds(60)) { (host: Program) async throws in
+                    while !FileManager.default.fileExists(atPath: "\(state)/network.key") {
+                        try await Task.sleep(for: .milliseconds(5))
+                    }
+                    host.signal(number)
+                    #expect(await host.exitCode() == 0)
+                }
+            }
+            let left = try FileManager.default.contentsOfDirectory(atPath: state)
+            #expect(Set(left) == Set(others + ["network.key"]))
+        }
+    }
+
+    @Test func `Asked to stop before it is bound, a host binds nothing and says nothing`() async throws {
+        try await withLoop { loop in
+            let holder = try await TCPListener.bind(.loopback(), loop: loop)
+            // It could not be bound either.
+            let graph = try makeGraph(
+                """
+                listeners:
+                  peer: { url: "ws://127.0.0.1:\(holder.localAddress.port)", routes: { /echo: { service: echo } } }
+                """, loop: loop)
+            let runner = HostRunner(graph, loop: loop)
+            runner.beginGracefulShutdown()
+            try await runner.run { _ in Issue.record("it is bound") }
+            await holder.close()
+        }
+    }
 }

@@ -8,14 +8,13 @@ package final class StopSignals: Sendable {
     // Sendable is sound: the array is not written after it was made, and a source may be cancelled from any thread.
     private nonisolated(unsafe) let sources: [any DispatchSourceSignal]
 
-    /// Starts to listen; `stop` is called once, on a thread of its own.
+    /// Starts to listen, and returns once no signal is missed any more; `stop` is called once, on a thread of its own.
     package init(_ stop: @escaping @Sendable () -> Void) {
         let queue = DispatchQueue(label: "transportkit.signals")
         let seen = Seen()
+        let isListening = DispatchSemaphore(value: 0)
         let numbers = Self.isIgnored(SIGHUP) ? [SIGTERM, SIGINT] : [SIGTERM, SIGINT, SIGHUP]
         unsafe sources = numbers.map { number in
-            // Dispatch sees the signal whatever its disposition is; ignoring it keeps the default from ending the process.
-            signal(number, SIG_IGN)
             let source = DispatchSource.makeSignalSource(signal: number, queue: queue)
             source.setEventHandler {
                 guard seen.isFirst else {
@@ -26,9 +25,12 @@ package final class StopSignals: Sendable {
                 seen.isFirst = false
                 stop()
             }
+            // Dispatch then has a handler of its own in place of the default, which would end the process.
+            source.setRegistrationHandler { isListening.signal() }
             source.activate()
             return source
         }
+        for _ in numbers { _ = isListening.wait(timeout: .now() + .seconds(1)) }
     }
 
     private static func isIgnored(_ number: Int32) -> Bool {

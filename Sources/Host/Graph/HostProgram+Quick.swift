@@ -33,8 +33,11 @@ extension HostProgram {
                 ])
             ),
         ])
-        try await run(
-            HostConfiguration(text: config.json, name: "command line"), allowsAnyPort: true, ready: ready)
+        try await withStopSignals { stop in
+            try await run(
+                HostConfiguration(text: config.json, name: "command line"), allowsAnyPort: true, stop: stop,
+                ready: ready)
+        }
     }
 
     /// Runs one listener with the service `echo`.
@@ -44,31 +47,40 @@ extension HostProgram {
         _ url: ServiceURL, certificate: CertificateFiles?,
         ready: @escaping @Sendable (Endpoint, PublicKeyHash?) -> Void
     ) async throws {
-        try await withTemporaryFolder { folder in
-            var listener: [(String, Value)] = [
-                ("url", .text("\(url.endpoint)")),
-                ("routes", .mapping([(url.target.path, .mapping([("service", .text("echo"))]))])),
+        try await withStopSignals { stop in
+            try await withTemporaryFolder { folder in
+                try await echo(url, certificate: certificate, folder: folder, stop: stop, ready: ready)
+            }
+        }
+    }
+
+    private static func echo(
+        _ url: ServiceURL, certificate: CertificateFiles?, folder: String, stop: StopRequest,
+        ready: @escaping @Sendable (Endpoint, PublicKeyHash?) -> Void
+    ) async throws {
+        var listener: [(String, Value)] = [
+            ("url", .text("\(url.endpoint)")),
+            ("routes", .mapping([(url.target.path, .mapping([("service", .text("echo"))]))])),
+        ]
+        if let certificate {
+            let files: [(String, Value)] = [
+                ("certificate", .text(certificate.certificate)), ("key", .text(certificate.key)),
             ]
-            if let certificate {
-                let files: [(String, Value)] = [
-                    ("certificate", .text(certificate.certificate)), ("key", .text(certificate.key)),
-                ]
-                listener.append(("tls", .mapping(files)))
-            } else if url.endpoint.scheme == .wss {
-                let names = Set([url.endpoint.host.bare, "localhost", "127.0.0.1", "::1"]).sorted()
-                let own: [(String, Value)] = [
-                    ("selfSigned", .list(names.map(Value.text))), ("directory", .text(folder)),
-                ]
-                listener.append(("tls", .mapping(own)))
-            }
-            let config = Value.mapping([
-                Self.keepsNothing, ("listeners", .mapping([("echo", .mapping(listener))])),
-            ])
-            try await run(
-                HostConfiguration(text: config.json, name: "command line"), allowsAnyPort: true
-            ) { bound in
-                if let endpoint = bound.listeners["echo"] { ready(endpoint, bound.pins["echo"]) }
-            }
+            listener.append(("tls", .mapping(files)))
+        } else if url.endpoint.scheme == .wss {
+            let names = Set([url.endpoint.host.bare, "localhost", "127.0.0.1", "::1"]).sorted()
+            let own: [(String, Value)] = [
+                ("selfSigned", .list(names.map(Value.text))), ("directory", .text(folder)),
+            ]
+            listener.append(("tls", .mapping(own)))
+        }
+        let config = Value.mapping([
+            Self.keepsNothing, ("listeners", .mapping([("echo", .mapping(listener))])),
+        ])
+        try await run(
+            HostConfiguration(text: config.json, name: "command line"), allowsAnyPort: true, stop: stop
+        ) { bound in
+            if let endpoint = bound.listeners["echo"] { ready(endpoint, bound.pins["echo"]) }
         }
     }
 

@@ -1,5 +1,6 @@
 public import TransportIO
 public import TransportKit
+internal import TransportTLS
 
 /// What `transportkit` does with a config file, for programs that do the same with plug-ins of their own.
 public enum HostProgram {
@@ -31,15 +32,29 @@ public enum HostProgram {
         configFile path: String, trace: String? = nil, extending: @escaping Extension = { _, _ in },
         ready: @escaping @Sendable () -> Void
     ) async throws {
-        try await run(HostConfiguration(file: path), trace: trace, extending: extending) { _ in ready() }
+        try await withStopSignals { stop in
+            try await run(HostConfiguration(file: path), trace: trace, stop: stop, extending: extending) { _ in ready()
+            }
+        }
     }
 
-    package static func run(
-        _ configuration: HostConfiguration, trace: String? = nil, allowsAnyPort: Bool = false,
+    /// Hears signals from the very beginning: also a start that is interrupted takes down what it has made, and ends well.
+    static func withStopSignals(_ body: (StopRequest) async throws -> Void) async throws {
+        let stop = StopRequest()
+        let signals = StopSignals { stop.ask() }
+        defer { withExtendedLifetime(signals) {} }
+        try await body(stop)
+    }
+
+    static func run(
+        _ configuration: HostConfiguration, trace: String? = nil, allowsAnyPort: Bool = false, stop: StopRequest,
         extending: @escaping Extension = { _, _ in }, ready: @escaping @Sendable (HostRunner.Bound) -> Void
     ) async throws {
         try await withLoops { loop, listenerLoops in
             let log = Log(level: configuration.logLevel, sink: StandardErrorLog())
+            if let directory = configuration.stateDirectory(StateDirectory.environment) {
+                TLSFile.sweep(directory.path, names: [FilePathMemory.fileName, NetworkKey.fileName])
+            }
             let keeping = Keeping(
                 configuration.stateDirectory(StateDirectory.environment), time: loop, log: log.named("host"))
             let network = await NetworkIdentity.watch(
@@ -53,10 +68,10 @@ public enum HostProgram {
                 memory: keeping.memory, observer: tracer,
                 allowsAnyPort: allowsAnyPort, extending: extending)
             let runner = HostRunner(graph, loop: loop, log: log)
-            let control = try control(configuration, runner, network, keeping, log: log.named("host"))
+            stop.then { runner.beginGracefulShutdown() }
+            let control =
+                try stop.isAsked ? nil : control(configuration, runner, network, keeping, log: log.named("host"))
             defer { control?.stop() }
-            let signals = StopSignals { runner.beginGracefulShutdown() }
-            defer { withExtendedLifetime(signals) {} }
             try await withThrowingTaskGroup(of: Void.self) { group in
                 group.addTask {
                     await network.watch(live: { runner.liveAddresses }, wake: { await runner.wake() })

@@ -21,6 +21,8 @@ public final class HostRunner: Sendable {
     private let log: Log
     private let stop = Signal()
     private let isStopping = Atomic(false)
+    /// What binds at the start, so that a stop can cut it short.
+    private let binding = Mutex<Task<Result<([BoundListener], [ListeningForward?]), TransportError>, Never>?>(nil)
     private let activity = Activity()
     private let links: [String: CarrierLink]
     private let board: StatusBoard
@@ -116,6 +118,7 @@ public final class HostRunner: Sendable {
     /// are closed with 1001, and `run` returns. Any thread may call it.
     public func beginGracefulShutdown() {
         isStopping.store(true, ordering: .releasing)
+        binding.withLock { $0 }?.cancel()
         stop.signal()
     }
 
@@ -124,17 +127,10 @@ public final class HostRunner: Sendable {
     ///
     /// Call it from a task of the loop.
     ///
-    /// - Parameter whenBound: called once, when every address is bound.
+    /// - Parameter whenBound: called once, when every address is bound; not where it was asked to stop before.
     /// - Throws: why an address could not be bound; nothing is left bound then.
     public func run(whenBound: @Sendable (Bound) -> Void) async throws(TransportError) {
-        let listeners = try await bindListeners()
-        let forwards: [ListeningForward?]
-        do {
-            forwards = try await bindForwards()
-        } catch {
-            for listener in listeners { await listener.stopAccepting() }
-            throw error
-        }
+        guard let (listeners, forwards) = try await bindUntilStopped() else { return }
         announce(listeners, forwards)
         board.bound(listeners, zip(graph.forwards, forwards).map { ($0, $1) })
         whenBound(
@@ -164,6 +160,43 @@ public final class HostRunner: Sendable {
     }
 
     // MARK: - Binding
+
+    /// Binds everything; nil where it was asked to stop before that was done, and nothing is left bound then.
+    private func bindUntilStopped() async throws(TransportError) -> ([BoundListener], [ListeningForward?])? {
+        guard !isStopping.load(ordering: .acquiring) else { return nil }
+        // Looking up a name may take its time, and is cut short.
+        let binding = Task(executorPreference: loop) {
+            [self] () async -> Result<([BoundListener], [ListeningForward?]), TransportError> in
+            do throws(TransportError) {
+                return .success(try await bindAll())
+            } catch {
+                return .failure(error)
+            }
+        }
+        let outcome = await withTaskCancellationHandler {
+            self.binding.withLock { $0 = binding }
+            if isStopping.load(ordering: .acquiring) { binding.cancel() }
+            return await binding.value
+        } onCancel: {
+            binding.cancel()
+        }
+        self.binding.withLock { $0 = nil }
+        guard isStopping.load(ordering: .acquiring) else { return try outcome.get() }
+        guard case .success(let (listeners, forwards)) = outcome else { return nil }
+        for listener in listeners { await listener.stopAccepting() }
+        for forward in forwards { await forward?.stopAccepting() }
+        return nil
+    }
+
+    private func bindAll() async throws(TransportError) -> ([BoundListener], [ListeningForward?]) {
+        let listeners = try await bindListeners()
+        do {
+            return (listeners, try await bindForwards())
+        } catch {
+            for listener in listeners { await listener.stopAccepting() }
+            throw error
+        }
+    }
 
     private func bindListeners() async throws(TransportError) -> [BoundListener] {
         var bound: [BoundListener] = []

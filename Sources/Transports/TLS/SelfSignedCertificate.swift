@@ -40,6 +40,7 @@ public enum SelfSignedCertificate {
                 : TLSFile.failure(problem, "the directory \(directory) cannot be locked")
         }
         let files = CertificateFiles(certificate: "\(directory)/certificate.pem", key: "\(directory)/key.pem")
+        TLSFile.sweep(directory, names: ["certificate.pem", "key.pem"])
         if try isUsable(files, for: hosts) { return files }
         return try CertificateRecipe(hosts: hosts).make().write(directory: directory)
     }
