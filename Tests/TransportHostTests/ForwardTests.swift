@@ -196,4 +196,29 @@ import TransportKit
             #expect(log.lines.contains { $0.message.contains("the carrier had no open session for") })
         }
     }
+
+    @Test func `A connection that still waits when the host stops is reset for that reason`() async throws {
+        try await withLoop { loop in
+            let listening = try await TCPListener.bind(.loopback(), loop: loop)
+            let nobody = listening.localAddress.port
+            await listening.close()
+            let log = RecordingLog()
+            let graph = try makeGraph(
+                """
+                grace: 50ms
+                carriers: { main: { kind: direct, url: "ws://127.0.0.1:\(nobody)/forward" } }
+                forwards: [{ listen: "tcp://127.0.0.1:0", carrier: main, to: "tcp://127.0.0.1:9", patience: 1h }]
+                """, loop: loop, allowsAnyPort: true)
+            let runner = HostRunner(graph, loop: loop, log: Log(sink: log))
+            try await withHost(runner) { bound in
+                let client = try await TCPConnection.connect(to: try #require(bound.forwards[0]), loop: loop)
+                // Once it has been accepted, the port being closed does not end it.
+                while runner.openConnections == 0 { try await loop.sleep(for: .milliseconds(5)) }
+                runner.beginGracefulShutdown()
+                #expect(await endError(of: client)?.code == .pathReset)
+            }
+            let lines = log.lines.filter { $0.message.contains("a connection was reset") }.map(\.message)
+            #expect(lines.count == 1 && lines[0].hasSuffix(": a connection was reset: the host stops"), "\(lines)")
+        }
+    }
 }

@@ -5,14 +5,15 @@ enum Deadline {
     /// The time was over first.
     struct Passed: Error {}
 
-    /// Returns what `body` returns, or throws ``Passed`` after `limit`, once `body` has noticed that it was cancelled.
+    /// Returns what `body` returns, or throws ``Passed`` after `limit`, once `body` has noticed that it was cancelled. Where
+    /// the calling task is cancelled before, it throws what `body` makes of that, or `CancellationError`.
     static func run<Result: Sendable>(
         _ limit: Duration, time: any TimeSource, _ body: @escaping @Sendable () async throws -> Result
     ) async throws -> Result {
         try await withThrowingTaskGroup(of: Result?.self) { group in
             group.addTask { try await body() }
             group.addTask {
-                try? await time.sleep(for: limit)
+                try await time.sleep(for: limit)
                 return nil
             }
             defer { group.cancelAll() }

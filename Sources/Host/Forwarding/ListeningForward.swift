@@ -87,6 +87,8 @@ final class ListeningForward: Sendable {
             try await stream.write(request)
         } catch {
             await connection.reset()
+            // Whatever it waited for, it was not that which was missing.
+            guard !Task.isCancelled else { return complain("the host stops") }
             complain(error is Timeouts.Passed ? "the other end gave no room for a stream" : "\(error)")
             return
         }

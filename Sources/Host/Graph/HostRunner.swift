@@ -114,6 +114,9 @@ public final class HostRunner: Sendable {
         return Set(carriers.flatMap(\.localAddresses).map(\.address))
     }
 
+    /// How many connections and sessions it serves.
+    package var openConnections: Int { activity.count }
+
     /// Asks the host to stop: nothing new is accepted, transfers go on until they end or the grace time is over, sessions
     /// are closed with 1001, and `run` returns. Any thread may call it.
     public func beginGracefulShutdown() {
