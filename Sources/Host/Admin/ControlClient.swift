@@ -14,7 +14,9 @@ package enum ControlClient {
         guard let descriptor = try ControlSocket.connect(path) else { return nil }
         defer { close(descriptor) }
         let line = ControlLine(descriptor)
-        guard line.write(request.encoded()), let answer = line.read(limit: answerLimit) else {
+        // One that is busy answers without having read the question.
+        line.write(request.encoded())
+        guard let answer = line.read(limit: answerLimit) else {
             throw ControlError("the transportkit at \(path) does not answer")
         }
         return answer
@@ -28,9 +30,7 @@ package enum ControlClient {
     ) throws -> (Answer, json: String) {
         let line = try configFile.map { try ask(request, running: $0) } ?? askTheOne(request)
         let data = Data(line)
-        if let failure = try? JSONDecoder().decode(ControlFailure.self, from: data) {
-            throw ControlError(failure.error.printable(limit: 1000))
-        }
+        if let failure = failure(line) { throw failure }
         let answer: Answer
         do {
             answer = try JSONDecoder().decode(Answer.self, from: data)
@@ -84,6 +84,12 @@ package enum ControlClient {
         return nil
     }
 
+    /// Why an answer is none.
+    private static func failure(_ answer: [UInt8]) -> ControlError? {
+        let failure = try? JSONDecoder().decode(ControlFailure.self, from: Data(answer))
+        return failure.map { ControlError($0.error.printable(limit: 1000)) }
+    }
+
     private static func ask(_ request: ControlRequest, running file: String) throws -> [UInt8] {
         let configuration = try HostConfiguration(file: file)
         guard let path = configuration.controlPath(StateDirectory.environment) else {
@@ -95,27 +101,36 @@ package enum ControlClient {
         return answer
     }
 
-    /// Asks the only host whose socket lies in the usual place.
+    /// Asks the only host whose socket lies in the usual place. One that does not answer hides no other; it is named on
+    /// standard error.
     private static func askTheOne(_ request: ControlRequest) throws -> [UInt8] {
         guard let folder = ControlPath.usualFolder(StateDirectory.environment) else {
             throw ControlError("there is no state directory to look in; name the config file")
         }
         var answers: [[UInt8]] = []
         var files: [String] = []
+        var silent: [String] = []
         for name in ((try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []).sorted()
         where ControlPath.isUsualName(name) {
             let path = "\(folder)/\(name)"
-            guard let status = try ask(path, ControlRequest(request: .status)) else { continue }
-            let report = try? JSONDecoder().decode(StatusReport.self, from: Data(status))
-            files.append((report?.config ?? path).printable(limit: 1000))
-            if files.count == 1, let answer = try ask(path, request) { answers.append(answer) }
+            do throws(ControlError) {
+                guard let status = try ask(path, ControlRequest(request: .status)) else { continue }
+                if let failure = failure(status) { throw ControlError("\(path): \(failure)") }
+                let report = try? JSONDecoder().decode(StatusReport.self, from: Data(status))
+                files.append((report?.config ?? path).printable(limit: 1000))
+                if files.count == 1, let answer = try ask(path, request) { answers.append(answer) }
+            } catch {
+                silent.append(error.description)
+            }
         }
         guard files.count <= 1 else {
             throw ControlError("several run here; name one: \(Words.list(files))")
         }
         guard let answer = answers.first else {
+            guard silent.isEmpty else { throw ControlError(silent.joined(separator: "\n")) }
             throw ControlError("no transportkit runs here: nobody answers in \(folder)")
         }
+        for problem in silent { Console.complain("transportkit: \(problem)") }
         return answer
     }
 }

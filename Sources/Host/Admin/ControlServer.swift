@@ -17,6 +17,7 @@ package final class ControlServer: Sendable {
     private static let requestLimit = 4096
     /// Whoever asks more often at a time is not served.
     private static let connectionLimit = 8
+    private static let busy = "it is busy: \(connectionLimit) others ask it already; ask again in a few seconds"
 
     /// Starts to answer.
     ///
@@ -56,6 +57,8 @@ package final class ControlServer: Sendable {
             _ = fcntl(descriptor, F_SETFL, O_NONBLOCK)
             guard answering.add(1, ordering: .relaxed).newValue <= Self.connectionLimit else {
                 answering.subtract(1, ordering: .relaxed)
+                // So short a line is taken at once.
+                ControlLine(descriptor, within: .zero).write(ControlCoding.line(ControlFailure(error: Self.busy)))
                 close(descriptor)
                 continue
             }

@@ -46,6 +46,8 @@ package enum ControlSocket {
         let problem = errno
         close(descriptor)
         if [ENOENT, ECONNREFUSED, ENOTDIR].contains(problem) { return nil }
+        // unix(7): so many wait to be let in already.
+        if problem == EAGAIN { throw ControlError("the transportkit at \(path) is busy or stuck", isTaken: true) }
         throw ControlError("the control socket \(path) cannot be opened: \(words(problem))")
     }
 
@@ -75,8 +77,16 @@ package enum ControlSocket {
         if let kind {
             throw ControlError("the control socket \(path) cannot be made: \(kind) stands there, and is left alone")
         }
-        if let living = try connect(path) {
-            close(living)
+        let isLiving: Bool
+        do throws(ControlError) {
+            let living = try connect(path)
+            isLiving = living != nil
+            if let living { close(living) }
+        } catch {
+            guard error.isTaken else { throw error }
+            isLiving = true
+        }
+        if isLiving {
             throw ControlError(
                 "another transportkit answers at \(path): it runs the same config, or 'control' names the same socket",
                 isTaken: true)
