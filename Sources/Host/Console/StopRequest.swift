@@ -21,6 +21,11 @@ final class StopRequest: Sendable {
         action?()
     }
 
+    /// Lets go of the action: there is nothing left to stop.
+    func forget() {
+        state.withLock { $0.action = nil }
+    }
+
     /// Has `action` called when it is asked, at once where it already was.
     func then(_ action: @escaping @Sendable () -> Void) {
         let isAsked = state.withLock { state in

@@ -69,6 +69,7 @@ public enum HostProgram {
                 allowsAnyPort: allowsAnyPort, extending: extending)
             let runner = HostRunner(graph, loop: loop, log: log)
             stop.then { runner.beginGracefulShutdown() }
+            defer { stop.forget() }
             let control =
                 try stop.isAsked ? nil : control(configuration, runner, network, keeping, log: log.named("host"))
             defer { control?.stop() }
