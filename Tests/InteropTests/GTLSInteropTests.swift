@@ -17,10 +17,13 @@ struct GTLSInteropTests {
             let words = flags + ["127.0.0.1", "\(port)", files.key, files.certificate]
             try await Peer.with(GTLS.server, words) { peer in
                 // HTTP/3 opens a stream of the type that carries bulk here, and what it says there is no length (R6).
+                // Where that is lost on the way it may be first to complain, with H3_FRAME_UNEXPECTED (RFC 9114 §8.1).
+                let isLossy = flags.contains { $0.contains("loss") }
                 await #expect { try await GTLS.useWhenBound(rig, port: port) } throws: { error in
-                    "\(error)".contains("1009 too big")
+                    "\(error)".contains("1009 too big") || isLossy && (error as? Close)?.code.rawValue == 0x105
                 }
-                #expect(await peer.said("CONNECTION_CLOSE(0x1"))
+                // A close is sent again only where more comes from the peer, so it may be lost for good.
+                if !isLossy { #expect(await peer.said("CONNECTION_CLOSE(0x1")) }
             }
         }
     }
