@@ -244,7 +244,8 @@ private final class Attempts: Sendable {
         case .opened(let after):
             timeline.note("dial", "\(name.displayName) is open after \(Words.milliseconds(after))")
         case .failed(let error, let after):
-            state.withLock { $0.failed[name] = error }
+            // One that is cancelled had no answer when another won.
+            if error.code != .cancelled { state.withLock { $0.failed[name] = error } }
             timeline.note("dial", "\(name.displayName) was given up after \(Words.milliseconds(after)): \(error)")
         }
     }
