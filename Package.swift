@@ -21,6 +21,7 @@ let package = Package(
         .library(name: "MemoryTransport", targets: ["MemoryTransport"]),
         .library(name: "DirectCarrier", targets: ["DirectCarrier"]),
         .library(name: "MuxCarrier", targets: ["MuxCarrier"]),
+        .library(name: "FallbackCarrier", targets: ["FallbackCarrier"]),
         .library(name: "NoiseCarrier", targets: ["NoiseCarrier"]),
         .library(name: "TunnelCarrier", targets: ["TunnelCarrier"]),
         .library(name: "TransportHost", targets: ["TransportHost"]),
@@ -65,6 +66,9 @@ let package = Package(
             swiftSettings: strict),
         .target(
             name: "MuxCarrier", dependencies: ["TransportKit"], path: "Sources/Carriers/Mux", swiftSettings: strict),
+        .target(
+            name: "FallbackCarrier", dependencies: ["TransportKit"], path: "Sources/Carriers/Fallback",
+            swiftSettings: strict),
         .systemLibrary(
             name: "CSodium", path: "Sources/Carriers/CSodium", pkgConfig: "libsodium",
             providers: [.apt(["libsodium-dev"])]),
@@ -157,6 +161,10 @@ let package = Package(
             name: "MuxCarrierTests",
             dependencies: ["TransportKit", "MuxCarrier", "MemoryTransport", "TransportKitTesting"],
             exclude: ["Peer"], swiftSettings: strict),
+        .testTarget(
+            name: "FallbackCarrierTests",
+            dependencies: ["TransportKit", "FallbackCarrier", "MemoryTransport", "TransportKitTesting"],
+            swiftSettings: strict),
         .testTarget(
             name: "NoiseCarrierTests",
             dependencies: ["TransportKit", "NoiseCarrier", "MuxCarrier", "MemoryTransport", "TransportKitTesting"],
