@@ -17,7 +17,7 @@ struct FilePathMemoryTests {
     }
 
     /// Demotes QUIC on a path, as an early death does.
-    func demote(_ memory: FilePathMemory, _ path: PathKey = Self.path, at now: WallTime = Self.start) {
+    func demote(_ memory: any PathMemory, _ path: PathKey = Self.path, at now: WallTime = Self.start) {
         memory.change(path, at: now) { history in
             history.won(.webSocket, at: now)
             history.measured(roundTrip: .milliseconds(40))
@@ -334,6 +334,49 @@ struct FilePathMemoryTests {
             next.tellApart(vague, as: "elsewhere")
             #expect(next.history(of: path(vague), at: Self.start).isEmpty)
             #expect(next.history(of: path(full), at: Self.start).winner?.transport == .webSocket)
+        }
+    }
+
+    /// A memory in a file, and one of a host that keeps nothing.
+    func withMemories(_ body: (any NetworkMemory) throws -> Void) async throws {
+        try await withTemporaryFolder { (folder: String) async throws in try body(memory(folder)) }
+        try body(InProcessNetworkMemory(time: ManualTime()))
+    }
+
+    // R54, B48
+    @Test func `What outlives a stay is charged to its network, not to the next of that vague name`() async throws {
+        try await withMemories { kept in
+            func path(_ network: String) -> PathKey { PathKey(network: network, destination: "d") }
+            kept.began("vague", under: "vague")
+            kept.tellApart("vague", as: "home")
+            kept.began("vague#2", under: "vague")
+            // Until it is told apart, the best guess.
+            #expect(kept.name(of: "vague#2") == "home")
+            kept.tellApart("vague#2", as: "office")
+            demote(kept, path("vague"))
+            #expect(kept.history(of: path("home"), at: Self.start)[.quic].demotion != nil)
+            #expect(kept.history(of: path("office"), at: Self.start).isEmpty)
+            #expect(kept.kept(path("vague")) == path("home"))
+            #expect(kept.kept(path("vague#2")) == path("office"))
+            kept.began("vague#3", under: "vague")
+            #expect(kept.name(of: "vague#3") == "office")
+        }
+    }
+
+    // R54, B48
+    @Test func `A stay that was never told apart blames no network once its name means another`() async throws {
+        try await withMemories { kept in
+            func path(_ network: String) -> PathKey { PathKey(network: network, destination: "d") }
+            kept.began("vague", under: "vague")
+            kept.began("vague#2", under: "vague")
+            kept.tellApart("vague#2", as: "office")
+            #expect(kept.kept(path("vague")) == nil)
+            demote(kept, path("vague"))
+            #expect(kept.all(at: Self.start).isEmpty)
+            #expect(kept.history(of: path("vague"), at: Self.start).isEmpty)
+            // The stay that goes on is on that network.
+            demote(kept, path("vague#2"))
+            #expect(kept.all(at: Self.start).keys.map(\.network) == ["office"])
         }
     }
 

@@ -32,17 +32,18 @@ struct NetworkWakeTests {
     // R57
     @Test func `A dial's name for the network stays when its router becomes known`() {
         var attachment = NetworkAttachment()
-        #expect(attachment.see(state(Self.router).name) == nil)
-        #expect(attachment.name == "eth2/192.0.2.1")
+        let vague = "eth2/192.0.2.1"
+        #expect(attachment.see(state(Self.router).name) == .began(stay: vague, vague: vague))
+        #expect(attachment.name == vague)
         #expect(
             attachment.see(state(Self.router, link: 7).name)
-                == .init(vague: "eth2/192.0.2.1", full: "eth2/192.0.2.1/02:00:00:00:00:07"))
-        #expect(attachment.name == "eth2/192.0.2.1")
+                == .recognized(stay: vague, full: "eth2/192.0.2.1/02:00:00:00:00:07"))
+        #expect(attachment.name == vague)
         // It is said once, and the kernel may forget the router again.
         #expect(attachment.see(state(Self.router, link: 7).name) == nil)
         #expect(attachment.see(state(Self.router).name) == nil)
         #expect(attachment.see(state(Self.router, link: 7).name) == nil)
-        #expect(attachment.name == "eth2/192.0.2.1")
+        #expect(attachment.name == vague)
         #expect(attachment.fullName == "eth2/192.0.2.1/02:00:00:00:00:07")
         // Another router with the same address is another network.
         #expect(attachment.see(state(Self.router, link: 8).name) == nil)
@@ -51,6 +52,27 @@ struct NetworkWakeTests {
         #expect(attachment.name == nil)
         #expect(attachment.see(state(Self.router, link: 7).name) == nil)
         #expect(attachment.name == "eth2/192.0.2.1/02:00:00:00:00:07")
+    }
+
+    // R54, B48
+    @Test func `Each stay under a vague name has a name of its own`() {
+        var attachment = NetworkAttachment()
+        let vague = "eth2/192.0.2.1"
+        _ = attachment.see(state(Self.router).name)
+        for number in 2...3 {
+            _ = attachment.see(nil)
+            let stay = "\(vague)#\(number)"
+            #expect(attachment.see(state(Self.router).name) == .began(stay: stay, vague: vague))
+            #expect(attachment.name == stay)
+            #expect(
+                attachment.see(state(Self.router, link: UInt8(number)).name)
+                    == .recognized(stay: stay, full: "\(vague)/02:00:00:00:00:0\(number)"))
+            #expect(attachment.name == stay)
+        }
+        // Another interface, and back without having been offline.
+        let other = "eth3/192.0.2.1"
+        #expect(attachment.see(state(Self.router, interface: 3).name) == .began(stay: other, vague: other))
+        #expect(attachment.see(state(Self.router).name) == .began(stay: "\(vague)#4", vague: vague))
     }
 
     // R60

@@ -20,7 +20,7 @@ extension DirectCarrier {
         let roundTrip = won.flatMap { EstablishmentReport.roundTrip(establishment.steps(of: $0.transport).all) }
         observer.observe(
             PathObservation(
-                time: establishment.began, path: key, dial: establishment.name,
+                time: establishment.began, path: context.memory.kept(key) ?? key, dial: establishment.name,
                 event: .dialled(
                     candidates, winner: race.winner, after: won?.end.map { $0 - race.start }, roundTrip: roundTrip)))
     }

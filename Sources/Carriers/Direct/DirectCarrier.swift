@@ -346,7 +346,8 @@ public actor DirectCarrier: Carrier {
             time: context.time, executor: context.executor, lasting: key == nil ? nil : ledger.soundness
         ) {
             [
-                ledger, state, network = context.network, observer = context.observer, time = context.time, dial,
+                ledger, state, network = context.network, observer = context.observer, time = context.time,
+                memory = context.memory, dial,
                 weak pathAware = socket as? any PathAwareSocket
             ] event in
             switch event {
@@ -361,7 +362,8 @@ public actor DirectCarrier: Carrier {
                     transport: transport, close: close, sinceFirstMessage: age, migrated: hasLeft)
                 ledger.ended(ending, on: key)
                 observer?.observe(
-                    PathObservation(time: time.wallNow(), path: key, dial: dial, event: .ended(ending)))
+                    PathObservation(
+                        time: time.wallNow(), path: memory.kept(key) ?? key, dial: dial, event: .ended(ending)))
             }
         }
         let watched = DirectSocket(socket, watch: watch)

@@ -7,6 +7,8 @@ internal import TransportKit
 /// failed drops it, since then the network is to blame. Any thread may call it.
 final class PathLedger: Sendable {
     private struct Suspicion {
+        /// As it was dialled: which network that is may turn out later.
+        var path: PathKey
         var event: PathEvent
         var time: WallTime
         var reason: String
@@ -18,10 +20,13 @@ final class PathLedger: Sendable {
     private let log: Log
     private let destination: String
     private let random: @Sendable () -> Double
-    private let suspicions = Mutex<[PathKey: [Suspicion]]>([:])
+    /// The oldest first.
+    private let suspicions = Mutex<[Suspicion]>([])
 
-    private static let suspicionLimit = 8
-    private static let pathLimit = 64
+    /// How many of one path are kept …
+    private static let pathLimit = 8
+    /// … and how many of all.
+    private static let limit = 512
 
     init(
         policy: any DemotionPolicy, context: BuildContext, destination: String,
@@ -49,8 +54,8 @@ final class PathLedger: Sendable {
         guard let path else { return PathRecord() }
         let now = time.wallNow()
         let suspects = suspicions.withLock { suspicions in
-            suspicions[path]?.removeAll { $0.time + PathHistory.lifetime <= now }
-            return suspicions[path, default: []]
+            suspicions.removeAll { $0.time + PathHistory.lifetime <= now && isSame($0.path, path) }
+            return suspicions.filter { isSame($0.path, path) }
         }
         return memory.history(of: path, at: now).record(
             of: policy, suspects: Dictionary(suspects.map { ($0.event.transport, $0.reason) }) { $1 }, at: now)
@@ -96,12 +101,14 @@ final class PathLedger: Sendable {
 
     /// Everything has failed, so nothing is to blame for it but the network.
     func nothingOpened(on path: PathKey) {
-        suspicions.withLock { $0[path] = nil }
+        suspicions.withLock { suspicions in suspicions.removeAll { isSame($0.path, path) } }
     }
 
     /// A session has stood for as long as the policy wants.
     func lasted(_ transport: TransportName, on path: PathKey) {
-        suspicions.withLock { $0[path]?.removeAll { $0.event.transport == transport } }
+        suspicions.withLock { suspicions in
+            suspicions.removeAll { $0.event.transport == transport && isSame($0.path, path) }
+        }
         settle(.lasted(transport), on: path, at: time.wallNow())
     }
 
@@ -118,7 +125,16 @@ final class PathLedger: Sendable {
 
     // MARK: - Judging
 
+    /// Whether two paths are one, as far as the names of their networks have been told apart.
+    private func isSame(_ one: PathKey, _ other: PathKey) -> Bool {
+        guard one != other else { return true }
+        guard one.destination == other.destination, let kept = memory.kept(one) else { return false }
+        return kept == memory.kept(other)
+    }
+
     private func suspect(_ event: PathEvent, because reason: String, on path: PathKey) {
+        // Which network is to blame nobody can say any more.
+        guard memory.kept(path) != nil else { return }
         let now = time.wallNow()
         var history = PathHistory()
         memory.change(path, at: now) { changed in
@@ -128,20 +144,18 @@ final class PathLedger: Sendable {
         // What would follow from it decides whether it is a suspicion at all.
         guard policy.judge(event, history: history, at: now, fraction: 0) != .sound else { return }
         suspicions.withLock { suspicions in
-            if suspicions.count >= Self.pathLimit, suspicions[path] == nil {
-                suspicions = suspicions.filter { !$0.value.isEmpty }
-                if suspicions.count >= Self.pathLimit { suspicions = [:] }
-            }
-            suspicions[path, default: []].append(Suspicion(event: event, time: now, reason: reason))
-            suspicions[path] = suspicions[path]?.suffix(Self.suspicionLimit)
+            suspicions.append(Suspicion(path: path, event: event, time: now, reason: reason))
+            let same = suspicions.indices.filter { isSame(suspicions[$0].path, path) }
+            if same.count > Self.pathLimit { suspicions.remove(at: same[0]) }
+            if suspicions.count > Self.limit { suspicions.removeFirst() }
         }
     }
 
     /// Settles what is suspected of the transports that `isProven` names.
     private func settleSuspicions(on path: PathKey, of isProven: (TransportName) -> Bool) {
         let proven = suspicions.withLock { suspicions in
-            let proven = suspicions[path, default: []].filter { isProven($0.event.transport) }
-            suspicions[path]?.removeAll { isProven($0.event.transport) }
+            let proven = suspicions.filter { isProven($0.event.transport) && isSame($0.path, path) }
+            suspicions.removeAll { isProven($0.event.transport) && isSame($0.path, path) }
             return proven
         }
         for suspicion in proven { settle(suspicion.event, on: path, at: suspicion.time) }
@@ -149,6 +163,7 @@ final class PathLedger: Sendable {
 
     /// Judges an event that is proven, and writes down what follows.
     private func settle(_ event: PathEvent, on path: PathKey, at moment: WallTime) {
+        guard memory.kept(path) != nil else { return }
         var verdict = Verdict.sound
         let (fraction, transport) = (random(), event.transport)
         var wasDemoted = false

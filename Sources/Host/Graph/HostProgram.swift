@@ -58,7 +58,7 @@ public enum HostProgram {
             let keeping = Keeping(
                 configuration.stateDirectory(StateDirectory.environment), time: loop, log: log.named("host"))
             let network = await NetworkIdentity.watch(
-                loop: loop, hash: keeping.hash, memory: keeping.file, log: log)
+                loop: loop, hash: keeping.hash, memory: keeping.memory, log: log)
             defer { network.stop() }
             let tracer = try (trace ?? configuration.tracePath).map { path throws(TraceError) in
                 try TraceWriter(path, log: log.named("host"))

@@ -11,18 +11,13 @@ package import TransportTLS
 /// reader finds the old file or the new one. Hosts that share a directory write by turns, and each takes over what the
 /// others have found out since. A file that cannot be read is a memory that starts empty; one of a newer version is left
 /// alone.
-package final class FilePathMemory: PathMemory {
+package final class FilePathMemory: NetworkMemory {
     private struct State {
-        var table = PathTable()
-        var aliases: [String: String] = [:]
+        var networks = NetworkTable()
         /// Something is not written yet.
         var isChanged = false
         /// A write is on its way.
         var isScheduled = false
-
-        func resolved(_ path: PathKey) -> PathKey {
-            PathKey(network: aliases[path.network] ?? path.network, destination: path.destination)
-        }
 
         /// Notes a change; returns whether a write is to be put on its way.
         mutating func changed() -> Bool {
@@ -73,8 +68,7 @@ package final class FilePathMemory: PathMemory {
             guard let stored = try load() else { return }
             let now = time.wallNow()
             state.withLock { state in
-                state.table = PathTable(stored.entries, at: now)
-                state.aliases = Self.known(stored.aliases, in: state.table)
+                state.networks = NetworkTable(stored.entries, aliases: stored.aliases, at: now)
             }
         } catch {
             switch error {
@@ -91,55 +85,43 @@ package final class FilePathMemory: PathMemory {
 
     // MARK: - The memory
 
+    /// The path under which that one is kept; nil where it can never be told any more which network it was.
+    package func kept(_ path: PathKey) -> PathKey? {
+        state.withLock { $0.networks.kept(path) }
+    }
+
     /// What is known of a path at `now`.
     package func history(of path: PathKey, at now: WallTime) -> PathHistory {
-        state.withLock { state in
-            let path = state.resolved(path)
-            return state.table.history(of: path, at: now)
-        }
+        state.withLock { $0.networks.history(of: path, at: now) }
     }
 
     /// Changes what is known of a path.
     package func change(_ path: PathKey, at now: WallTime, _ body: (inout PathHistory) -> Void) {
-        let schedules = state.withLock { state in
-            let path = state.resolved(path)
-            state.table.change(path, at: now, body)
-            return state.changed()
-        }
+        let schedules = state.withLock { $0.networks.change(path, at: now, body) && $0.changed() }
         if schedules { schedule() }
     }
 
     /// Everything that is known at `now`.
     package func all(at now: WallTime) -> [PathKey: PathHistory] {
-        state.withLock { $0.table.all(at: now) }
+        state.withLock { $0.networks.all(at: now) }
     }
 
-    /// A network that went by a vague name is told apart from others now. What was found out under the vague name goes
-    /// over to it, and whoever still uses that name means this network.
-    package func tellApart(_ vague: String, as network: String) {
-        guard vague != network else { return }
+    /// A stay has begun on a network that is known by a vague name only.
+    package func began(_ stay: String, under vague: String) {
+        state.withLock { $0.networks.began(stay, under: vague) }
+    }
+
+    /// The network of a stay is told apart from others now. What was found out under its vague name goes over to it, and
+    /// whoever dialled in that stay means this network.
+    package func tellApart(_ stay: String, as network: String) {
         let now = time.wallNow()
-        let schedules = state.withLock { state -> Bool in
-            let before = state.table.entries
-            for (path, entry) in before where path.network == vague {
-                let target = PathKey(network: network, destination: path.destination)
-                // Nothing was known of it there, or this is newer.
-                if before[target].map({ $0.changed < entry.changed }) ?? true {
-                    state.table.change(target, at: now) { $0 = entry.history }
-                }
-                state.table.remove(path)
-            }
-            guard state.aliases[vague] != network else { return false }
-            state.aliases[vague] = network
-            state.aliases = Self.capped(state.aliases, in: state.table, sparing: [vague])
-            return state.changed()
-        }
+        let schedules = state.withLock { $0.networks.tellApart(stay, as: network, at: now) && $0.changed() }
         if schedules { schedule() }
     }
 
-    /// The name under which a network is kept.
+    /// The name under which the network of a dial is kept.
     package func name(of network: String) -> String {
-        state.withLock { $0.aliases[network] ?? network }
+        state.withLock { $0.networks.network(of: network) ?? network }
     }
 
     /// Returns when everything is written, or has failed to be.
@@ -150,25 +132,6 @@ package final class FilePathMemory: PathMemory {
                 continuation.resume()
             }
         }
-    }
-
-    private static func known(_ aliases: [String: String], in table: PathTable) -> [String: String] {
-        let networks = Set(table.entries.keys.map(\.network))
-        return capped(aliases.filter { networks.contains($0.value) && !networks.contains($0.key) }, in: table)
-    }
-
-    /// At most as many as there are networks: those that are spared, then those of networks that changed last.
-    private static func capped(
-        _ aliases: [String: String], in table: PathTable, sparing first: Set<String> = []
-    ) -> [String: String] {
-        guard aliases.count > PathTable.networkLimit else { return aliases }
-        let changes = Dictionary(
-            table.entries.map { ($0.key.network, $0.value.changed.seconds) }, uniquingKeysWith: max)
-        func rank(_ alias: (key: String, value: String)) -> (Int64, String) {
-            (first.contains(alias.key) ? .max : changes[alias.value] ?? .min, alias.key)
-        }
-        let kept = aliases.sorted { rank($0) > rank($1) }.prefix(PathTable.networkLimit)
-        return Dictionary(uniqueKeysWithValues: kept.map { ($0.key, $0.value) })
     }
 
     // MARK: - The file
@@ -240,19 +203,8 @@ package final class FilePathMemory: PathMemory {
         let now = time.wallNow()
         let stored = state.withLock { state in
             state.isChanged = false
-            if let theirs {
-                let ours = state.table.entries
-                // Their clock may have stood in the future; the table cuts that, and then ours is as new.
-                let entries = ours.merging(PathTable(theirs.entries, at: now).entries) { ours, theirs in
-                    theirs.changed > ours.changed ? theirs : ours
-                }
-                state.table = PathTable(entries, at: now)
-                let aliases = Self.known(theirs.aliases, in: state.table)
-                state.aliases = Self.capped(
-                    state.aliases.merging(aliases) { ours, _ in ours }, in: state.table,
-                    sparing: Set(state.aliases.keys))
-            }
-            return StoredPaths(state.table.entries, aliases: Self.known(state.aliases, in: state.table))
+            if let theirs { state.networks.merge(theirs.entries, aliases: theirs.aliases, at: now) }
+            return StoredPaths(state.networks.table.entries, aliases: state.networks.storedAliases)
         }
         do throws(TransportError) {
             try TLSFile.write(Bytes(try bytes(of: stored)), to: path, mode: 0o600)

@@ -13,11 +13,11 @@ final class NetworkIdentity: Sendable {
     private let loop: EventLoop
     private let watch: NetworkWatch?
     private let hash: KeyedHash
-    private let memory: FilePathMemory?
+    private let memory: (any NetworkMemory)?
     private let log: Log
     private let state = Mutex(State())
 
-    private init(_ watch: NetworkWatch?, loop: EventLoop, hash: KeyedHash, memory: FilePathMemory?, log: Log) {
+    private init(_ watch: NetworkWatch?, loop: EventLoop, hash: KeyedHash, memory: (any NetworkMemory)?, log: Log) {
         self.watch = watch
         self.loop = loop
         self.hash = hash
@@ -27,7 +27,7 @@ final class NetworkIdentity: Sendable {
 
     /// Starts to watch the machine's routes. Where that cannot be done, no network has a key and nothing is remembered.
     static func watch(
-        loop: EventLoop, hash: KeyedHash = NetworkKey.temporary(), memory: FilePathMemory? = nil, log: Log
+        loop: EventLoop, hash: KeyedHash = NetworkKey.temporary(), memory: (any NetworkMemory)? = nil, log: Log
     ) async -> NetworkIdentity {
         let log = log.named("host")
         var watch: NetworkWatch?
@@ -43,18 +43,25 @@ final class NetworkIdentity: Sendable {
     var key: String? {
         guard let watch else { return nil }
         let name = watch.current.name
-        let (key, recognition) = state.withLock { state in
-            let recognition = state.attachment.see(name).flatMap { found in
-                hash.name(found.vague).flatMap { vague in hash.name(found.full).map { (vague, $0) } }
+        return state.withLock { state in
+            // Before anybody dials under the name that follows.
+            switch state.attachment.see(name) {
+            case .began(let stay, let vague): tell(stay, vague) { $0.began($1, under: $2) }
+            case .recognized(let stay, let full): tell(stay, full) { $0.tellApart($1, as: $2) }
+            case nil: break
             }
-            guard let name = state.attachment.name else { return (String?.none, recognition) }
-            if let key = state.keys[name] { return (key, recognition) }
+            guard let name = state.attachment.name else { return nil }
+            if let key = state.keys[name] { return key }
             let key = hash.name(name)
             state.keys = key.map { [name: $0] } ?? [:]
-            return (key, recognition)
+            return key
         }
-        if let (vague, full) = recognition { memory?.tellApart(vague, as: full) }
-        return key
+    }
+
+    /// Tells the memory something of two names, which it knows by their keys.
+    private func tell(_ one: String, _ other: String, _ body: (any NetworkMemory, String, String) -> Void) {
+        guard let memory, let one = hash.name(one), let other = hash.name(other) else { return }
+        body(memory, one, other)
     }
 
     /// Calls `wake` on every edge on which carriers should look around, until the task is cancelled (R60).

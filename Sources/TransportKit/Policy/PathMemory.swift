@@ -11,4 +11,13 @@ public protocol PathMemory: Sendable {
 
     /// Everything that is known at `now`.
     func all(at now: WallTime) -> [PathKey: PathHistory]
+
+    /// The path under which that one is kept: the network of a dial may have been told apart from others since. Nil where
+    /// it can never be told any more which network it was; nothing is known and nothing is kept of it then.
+    func kept(_ path: PathKey) -> PathKey?
+}
+
+extension PathMemory {
+    /// The path itself: no network has two names.
+    public func kept(_ path: PathKey) -> PathKey? { path }
 }
