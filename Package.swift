@@ -86,7 +86,7 @@ let package = Package(
             name: "TransportHost",
             dependencies: [
                 "TransportKit", "TransportIO", "TransportTLS", "QUICTransport", "WebSocketTransport",
-                "MemoryTransport", "DirectCarrier", "MuxCarrier", "CYAML",
+                "MemoryTransport", "DirectCarrier", "MuxCarrier", "FallbackCarrier", "CYAML",
             ],
             path: "Sources/Host", exclude: ["CYAML", "CLI"], swiftSettings: wrapsC),
         .executableTarget(

@@ -62,6 +62,7 @@ public enum StandardRegistry {
                 throw options.invalid("over", error.description)
             }
         }
+        try registry.register(carrier: "fallback") { try FallbackOptions.carrier($0, context: $1) }
     }
 
     private static func addServices(to registry: inout Registry, loop: EventLoop) throws(RegistryError) {

@@ -27,10 +27,10 @@ import TransportKit
     }
 
     @Test(arguments: [
-        ("{}", "carriers.a: 'kind' is missing; name one of direct or mux"),
+        ("{}", "carriers.a: 'kind' is missing; name one of direct, fallback or mux"),
         (
             "{ kind: diect }",
-            "carriers.a.kind: there is no kind of carrier 'diect'; did you mean 'direct'? known are direct and mux"
+            "carriers.a.kind: there is no kind of carrier 'diect'; did you mean 'direct'? known are direct, fallback and mux"
         ),
         ("{ kind: direct }", "carriers.a: 'url' is missing"),
         (
@@ -130,6 +130,23 @@ import TransportKit
             "carriers.a.urls: unknown key; did you mean 'url'? allowed are kind, url, transports, race, demotion, tls, limits and keepalive"
         ),
         ("{ kind: mux }", "carriers.a: 'over' is missing"),
+        ("{ kind: fallback, primary: a }", "carriers.a: 'secondary' is missing"),
+        (
+            "{ kind: fallback, primary: b, secondary: b }",
+            "carriers.a.secondary: 'b' is the primary; name another carrier"
+        ),
+        (
+            "{ kind: fallback, primary: b, secondary: c }",
+            "carriers.a.primary: there is no carrier 'b'; did you mean 'a'? known are a"
+        ),
+        (
+            "{ kind: fallback, primary: a, secondary: c }",
+            "carriers.a.primary: the carriers go in a circle: a → a"
+        ),
+        (
+            "{ kind: fallback, primary: b, secondary: c, recovery: 50ms }",
+            "carriers.a.recovery: must be at least 100ms"
+        ),
         ("{ kind: mux, over: b }", "carriers.a.over: there is no carrier 'b'; did you mean 'a'? known are a"),
         ("{ kind: mux, over: a }", "carriers.a.over: the carriers go in a circle: a → a"),
     ])
@@ -519,6 +536,40 @@ import TransportKit
         #expect(
             try await complaints(text) == [
                 "host.yaml:4:25: carriers.c.over: the carriers go in a circle: a → b → c → a"
+            ])
+    }
+
+    // R114
+    @Test func `What a fallback closes is nobody else's`() async throws {
+        let text = """
+            carriers:
+              door: { kind: direct, url: "wss://door.example" }
+              home: { kind: mux, over: door }
+              spare: { kind: mux, over: door }
+              main: { kind: fallback, primary: home, secondary: spare }
+            forwards:
+              - { listen: "tcp://127.0.0.1:1", carrier: main, to: "tcp://b:1" }
+              - { listen: "tcp://127.0.0.1:2", carrier: home, to: "tcp://b:1" }
+            """
+        #expect(
+            try await complaints(text) == [
+                "host.yaml:5:36: carriers.main.primary: 'home' is closed when it is given up, and 'door' with it, which "
+                    + "'spare' needs; write a carrier of its own for each",
+                "host.yaml:8:45: forwards[1].carrier: the carrier 'home' is closed when 'main' gives it up; name another carrier",
+            ])
+    }
+
+    @Test func `The two carriers of a fallback protect alike`() async throws {
+        let text = """
+            carriers:
+              home: { kind: direct, url: "wss://door.example" }
+              spare: { kind: direct, url: "ws://door.example" }
+              main: { kind: fallback, primary: home, secondary: spare, recovery: 2s }
+            forwards: [{ listen: "tcp://127.0.0.1:1", carrier: main, to: "tcp://b:1" }]
+            """
+        #expect(
+            try await complaints(text) == [
+                "host.yaml:4:53: carriers.main.secondary: home and spare do not protect alike (home: transport, spare: none)"
             ])
     }
 

@@ -119,6 +119,49 @@ import TransportKit
         }
     }
 
+    // R116, R139, R140
+    @Test func `A fallback says in the log and the status who took over and why`() async throws {
+        try await withPair { client, _ in
+            let old = try String(contentsOfFile: client, encoding: .utf8)
+            let fallback = client.replacingOccurrences(of: "client.yaml", with: "fallback.yaml")
+            let port = try await freePort()
+            try write(
+                old.replacingOccurrences(of: "  main:", with: "  spare:")
+                    .replacingOccurrences(of: "/state", with: "/fallback-state")
+                    .replacingOccurrences(of: "tcp://127.0.0.1:", with: "tcp://127.0.0.2:")
+                    .replacingOccurrences(
+                        of: "carriers:\n",
+                        with: """
+                            carriers:
+                              home: { kind: direct, url: "wss://127.0.0.1:\(port)/echo" }
+                              main: { kind: fallback, primary: home, secondary: spare }
+
+                            """), to: fallback)
+            let log = open(fallback + ".log", O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
+            defer { close(log) }
+            try await Program.whileRunning(["run", fallback], errors: log, limit: .seconds(60)) {
+                (running: Program) async throws in
+                #expect(try await running.lines(until: "ready") != nil)
+                var status = try await report(["status", fallback, "--json"], as: StatusReport.self)
+                func carrier(_ name: String) -> StatusReport.Carrier? { status.carriers.first { $0.name == name } }
+                while carrier("main")?.state != "connected" {
+                    status = try await report(["status", fallback, "--json"], as: StatusReport.self)
+                }
+                #expect(carrier("home")?.state == "closed")
+                #expect(carrier("spare")?.state == "connected")
+                #expect(carrier("main")?.through == "direct")
+                let fallen = try #require(carrier("main")?.fallback)
+                #expect(fallen.carrier == "spare" && fallen.from == "home")
+                #expect(fallen.why?.hasPrefix("it could not be reached: ") == true)
+                let text = try await Program.run(["status", fallback]).output
+                let words = text.split { $0.isWhitespace }.joined(separator: " ")
+                #expect(words.contains("; through spare, which took over from home"))
+            }
+            let lines = try String(contentsOfFile: fallback + ".log", encoding: .utf8)
+            #expect(lines.contains("spare takes over from home: it could not be reached: 1006 path lost ("))
+        }
+    }
+
     @Test func `Where nothing runs, that is what is said`() async throws {
         let ended = try await Program.run(["status"])
         #expect(ended.code == 1)

@@ -284,7 +284,7 @@ public actor FallbackCarrier: Carrier {
     /// Does what the machine asks for, and waits for its deadline.
     private func step() {
         guard closed == nil else { return }
-        if case .leaving(let reason) = state.phase, leaving == nil { leave(reason) }
+        if case .leaving = state.phase, leaving == nil { leave() }
         let deadline = state.deadline
         guard deadline != timer?.deadline else { return }
         timer?.task.cancel()
@@ -303,11 +303,11 @@ public actor FallbackCarrier: Carrier {
         step()
     }
 
-    private func leave(_ reason: FallbackReason) {
+    private func leave() {
         let dials = calls.keys.compactMap { calls[$0]?.drop() }
         for call in calls.values { call.changed.signal() }
         let (primary, sockets, over) = (primary, state.sockets, Signal())
-        let words = "another carrier takes over: \(reason)"
+        let words = "another carrier takes over"
         ending = Task(executorPreference: executor) {
             await withDiscardingTaskGroup { group in
                 for socket in sockets { group.addTask { await socket.leave(words) } }

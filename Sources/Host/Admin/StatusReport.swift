@@ -1,3 +1,4 @@
+internal import FallbackCarrier
 internal import TransportKit
 
 /// What a running host says of itself. Times are seconds of the wall clock since 1970.
@@ -14,6 +15,19 @@ package struct StatusReport: ControlAnswer, Sendable {
         package var since: Int64
         package var nextAttemptInSeconds: Double?
         package var url: String?
+        /// Which of the carriers below carries: `direct`, `tunnel`, `relay`.
+        package var through: String?
+        /// Of a fallback.
+        package var fallback: Fallback?
+    }
+
+    /// Which of the two carriers of a fallback is in force.
+    package struct Fallback: Codable, Sendable {
+        package var carrier: String
+        /// The one that it took over from; nil where the primary is in force.
+        package var from: String?
+        package var since: Int64?
+        package var why: String?
     }
 
     /// What is known of a destination on a network.
@@ -86,11 +100,23 @@ extension StatusReport.Carrier {
             self.state = "connected"
             transport = path.transport.rawValue
             remoteAddress = path.remoteAddress.map { "\($0)" }
+            through = path.carrier.isEmpty ? nil : path.carrier.printable(limit: 100)
         case .waiting(let until, _):
             self.state = "waiting"
             nextAttemptInSeconds = max((until - now).inMilliseconds / 1000, 0)
         case .closed: self.state = "closed"
         }
+    }
+}
+
+extension StatusReport.Fallback {
+    init(_ carrier: FallbackCarrier) {
+        self.carrier = carrier.current
+        guard let takeover = carrier.takeover else { return }
+        self.carrier = takeover.to
+        from = takeover.from
+        since = takeover.time.seconds
+        why = "\(takeover.reason)".printable(limit: 400)
     }
 }
 

@@ -13,6 +13,7 @@ package enum StatusText {
             for carrier in report.carriers {
                 var text = carrier.text
                 if let seconds = carrier.nextAttemptInSeconds { text += "; next attempt in \(seconds.short) s" }
+                if let fallback = carrier.fallback { text += standing(fallback, now: now) }
                 let peer = [carrier.remoteAddress, carrier.url].compactMap(\.self).joined(separator: " · ")
                 table.add([carrier.name, span(from: carrier.since, to: now), peer, text])
             }
@@ -103,6 +104,12 @@ package enum StatusText {
         guard !table.isEmpty else { return }
         lines.append("")
         lines += table.lines
+    }
+
+    private static func standing(_ fallback: StatusReport.Fallback, now: Int64) -> String {
+        guard let from = fallback.from, let since = fallback.since else { return "; through \(fallback.carrier)" }
+        let words = "; through \(fallback.carrier), which took over from \(from) \(span(from: since, to: now)) ago"
+        return words + (fallback.why.map { ": \($0)" } ?? "")
     }
 
     private static func standing(_ demotions: [StatusReport.Demotion], now: Int64) -> String {

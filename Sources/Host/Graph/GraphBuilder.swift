@@ -101,6 +101,9 @@ struct GraphBuilder {
                 guard !parts.hasCarrier(name) else { return nil }
                 throw node.error(parts.noCarrier(name))
             }
+            if let owner = parts.owner(of: name) {
+                throw node.error("the carrier '\(name)' is closed when '\(owner)' gives it up; name another carrier")
+            }
             guard carrier.capabilities.contains(.streams) else {
                 throw node.error(
                     "the carrier '\(name)' has no streams, which a forward needs; it has \(carrier.capabilities)")

@@ -19,6 +19,20 @@ final class GraphParts: Sendable {
         var carriers: [String: Making<any Carrier>] = [:]
         /// The carriers under way, outermost first.
         var stack: [String] = []
+        /// Who is built over a carrier.
+        var users: [String: Set<String>] = [:]
+        var owned: [(name: String, owner: String, place: ConfigNode)] = []
+
+        /// A carrier and all that it is built over.
+        func chain(_ name: String) -> Set<String> {
+            var chain: Set = [name]
+            var found = chain
+            while !found.isEmpty {
+                found = Set(users.filter { !$0.value.isDisjoint(with: found) }.keys).subtracting(chain)
+                chain.formUnion(found)
+            }
+            return chain
+        }
     }
 
     private let state = Mutex(State())
@@ -66,6 +80,29 @@ final class GraphParts: Sendable {
             _ = errors.gather { () throws(ConfigError) in try self.transport(name, at: node) }
         }
         for name in carriers { _ = try? carrier(name) }
+        checkOwners()
+    }
+
+    /// What a carrier may close has no other user, nor has anything below it.
+    private func checkOwners() {
+        let state = state.withLock { $0 }
+        for (name, owner, place) in state.owned {
+            let chain = state.chain(name)
+            for part in chain.sorted() {
+                let strangers = (state.users[part] ?? []).subtracting(chain).subtracting(part == name ? [owner] : [])
+                guard !strangers.isEmpty else { continue }
+                let users = Words.list(strangers.sorted().map { "'\($0)'" })
+                errors.add(
+                    place.error(
+                        "'\(name)' is closed when it is given up, and '\(part)' with it, which \(users) needs; "
+                            + "write a carrier of its own for each"))
+            }
+        }
+    }
+
+    /// Who may close a carrier before the end of the host.
+    func owner(of name: String) -> String? {
+        state.withLock { state in state.owned.first { state.chain($0.name).contains(name) }?.owner }
     }
 
     /// The context of one factory call: the host's, with names and files of this config.
@@ -75,6 +112,14 @@ final class GraphParts: Sendable {
         let outer = baseContext
         let configuration = configuration
         context.carrier = { [self] name in try carrier(name) }
+        context.ownCarrier = { [self] name in
+            let entry = try? node.entries("").first { (try? $0.value.text("")) == name }
+            state.withLock { state in
+                guard let owner = state.stack.last else { return }
+                state.owned.append((name, owner, entry?.value ?? node))
+            }
+            return try carrier(name)
+        }
         context.transport = { [self] name in try transport(name, at: node) }
         context.racePolicy = { name in
             guard registry.names.racePolicies.contains(name) else {
@@ -173,7 +218,10 @@ final class GraphParts: Sendable {
 
     /// The carrier of that name. Its errors are reported once, and whoever is built on it gets ``AlreadyReported``.
     private func carrier(_ name: String) throws -> any Carrier {
-        let (known, node, stack) = state.withLock { ($0.carriers[name], $0.carrierNodes[name], $0.stack) }
+        let (known, node, stack) = state.withLock { state in
+            if let user = state.stack.last { state.users[name, default: []].insert(user) }
+            return (state.carriers[name], state.carrierNodes[name], state.stack)
+        }
         guard let node else { throw RegistryError(noCarrier(name)) }
         switch known {
         case .made(let carrier): return carrier

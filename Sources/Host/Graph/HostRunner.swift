@@ -1,4 +1,5 @@
 internal import DirectCarrier
+internal import FallbackCarrier
 internal import Glibc
 internal import Synchronization
 public import TransportIO
@@ -66,6 +67,7 @@ public final class HostRunner: Sendable {
                 let note = board.note(of: name, carrier.states.latest)
                 var status = StatusReport.Carrier(name, note, now: loop.now())
                 status.url = (carrier as? DirectCarrier).map { "\($0.destination)".printable() }
+                status.fallback = (carrier as? FallbackCarrier).map { StatusReport.Fallback($0) }
                 return status
             },
             paths: paths(memory.all(at: now), network: network, at: now), forwards: board.forwards,

@@ -19,6 +19,9 @@ public struct BuildContext: Sendable {
     public var network: @Sendable () -> String?
     /// The carrier of that name, for a carrier that is built over another.
     public var carrier: @Sendable (String) throws -> any Carrier
+    /// The carrier of that name, for whoever may close it before its own end: nothing else may be built over it or over
+    /// what it is built over.
+    public var ownCarrier: @Sendable (String) throws -> any Carrier
     /// The transport of that name.
     public var transport: @Sendable (String) throws -> any Transport
     /// The race policy of that name.
@@ -41,6 +44,7 @@ public struct BuildContext: Sendable {
         self.memory = memory
         self.network = network
         carrier = { name in throw RegistryError("there is no carrier '\(name)'") }
+        ownCarrier = { name in throw RegistryError("there is no carrier '\(name)'") }
         transport = { name in throw RegistryError("there is no transport '\(name)'") }
         racePolicy = { name in throw RegistryError("there is no race policy '\(name)'") }
         demotionPolicy = { name in throw RegistryError("there is no demotion policy '\(name)'") }
