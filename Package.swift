@@ -24,6 +24,7 @@ let package = Package(
         .library(name: "FallbackCarrier", targets: ["FallbackCarrier"]),
         .library(name: "NoiseCarrier", targets: ["NoiseCarrier"]),
         .library(name: "TunnelCarrier", targets: ["TunnelCarrier"]),
+        .library(name: "DoorService", targets: ["DoorService"]),
         .library(name: "TransportHost", targets: ["TransportHost"]),
         .library(name: "TransportKitTesting", targets: ["TransportKitTesting"]),
         .executable(name: "transportkit", targets: ["transportkit"]),
@@ -78,6 +79,11 @@ let package = Package(
         .target(
             name: "TunnelCarrier", dependencies: ["TransportKit", "NoiseCarrier", "CSodium"],
             path: "Sources/Carriers/Tunnel", swiftSettings: wrapsC),
+
+        // Services.
+        .target(
+            name: "DoorService", dependencies: ["TransportKit", "NoiseCarrier", "TunnelCarrier"],
+            path: "Sources/Services/Door", swiftSettings: strict),
 
         // The host.
         .systemLibrary(
@@ -172,6 +178,13 @@ let package = Package(
         .testTarget(
             name: "TunnelCarrierTests",
             dependencies: ["TransportKit", "NoiseCarrier", "TunnelCarrier", "TransportKitTesting"],
+            swiftSettings: strict),
+        .testTarget(
+            name: "DoorServiceTests",
+            dependencies: [
+                "TransportKit", "NoiseCarrier", "TunnelCarrier", "DoorService", "MemoryTransport",
+                "TransportKitTesting",
+            ],
             swiftSettings: strict),
         // Every transport against the one suite.
         .testTarget(

@@ -28,7 +28,7 @@ import TransportKitTesting
         #expect(!outbox.isReady)
         outbox.put(Self.frame(.control, 1, bytes: 10), of: 1)
         outbox.say([1, 2, 3])
-        #expect(outbox.isReady && outbox.ownBytes == 3)
+        #expect(outbox.isReady && outbox.ownBytes == 67)
         let batch = outbox.next()
         #expect(batch.map(\.payload.count) == [3, 19])
         #expect(outbox.ownBytes == 0 && !outbox.isReady)

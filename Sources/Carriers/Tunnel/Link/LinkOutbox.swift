@@ -41,7 +41,7 @@ package struct LinkOutbox<Key: Hashable & Sendable>: Sendable {
     private var turns = Fifo<Key>()
     private var readyCount = 0
     private var taken: [Taken] = []
-    /// How many bytes of what this end says itself wait.
+    /// What waits of what this end says itself: the bytes of each message and 64 more.
     package private(set) var ownBytes = 0
     /// How many unreliable frames were dropped because too many waited.
     package private(set) var dropped = 0
@@ -57,7 +57,7 @@ package struct LinkOutbox<Key: Hashable & Sendable>: Sendable {
     /// Takes a whole message of the link that goes before any frame of a session.
     package mutating func say(_ message: Bytes) {
         own.append(message)
-        ownBytes += message.count
+        ownBytes += message.count + DoorLimits.frameCost
     }
 
     // MARK: - Sessions
@@ -122,7 +122,7 @@ package struct LinkOutbox<Key: Hashable & Sendable>: Sendable {
         var batch: [Message] = []
         var left = bytes
         while left > 0, let message = own.popFirst() {
-            ownBytes -= message.count
+            ownBytes -= message.count + DoorLimits.frameCost
             left -= message.count
             batch.append(Message(message))
         }
