@@ -177,7 +177,7 @@ let package = Package(
             swiftSettings: strict),
         .testTarget(
             name: "TunnelCarrierTests",
-            dependencies: ["TransportKit", "NoiseCarrier", "TunnelCarrier", "TransportKitTesting"],
+            dependencies: ["TransportKit", "NoiseCarrier", "TunnelCarrier", "MemoryTransport", "TransportKitTesting"],
             swiftSettings: strict),
         .testTarget(
             name: "DoorServiceTests",

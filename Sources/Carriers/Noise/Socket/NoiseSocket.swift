@@ -185,6 +185,13 @@ public final class NoiseSocket: Socket {
         }
     }
 
+    /// Waits until a message of the peer's has been opened, and leaves it to ``receive()``: a handshake can be recorded and sent
+    /// again, and this proves that the peer is there.
+    package func waitForProof() async throws(Close) {
+        let messages = try await receive()
+        receiving.withLock { $0.opened = messages + $0.opened }
+    }
+
     /// Opens what has arrived, up to the first message that ends the session.
     private func open(_ batch: consuming [Message]) {
         var batch = consume batch

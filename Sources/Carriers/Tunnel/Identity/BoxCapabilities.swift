@@ -9,6 +9,9 @@ public struct BoxCapabilities: Sendable, Hashable {
     /// How many characters a name may have.
     public static let maxNameLength = 32
 
+    /// The capability to carry sessions through the door, and no other.
+    public static let onlyTunnel = BoxCapabilities(usable: [tunnel])
+
     /// The names in ascending order.
     public let names: [String]
 
@@ -19,6 +22,10 @@ public struct BoxCapabilities: Sendable, Hashable {
     public init?(_ names: some Sequence<String>) {
         let names = Set(names).sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) }
         guard names.count <= Self.maxNames, names.allSatisfy(Self.isUsable) else { return nil }
+        self.names = names
+    }
+
+    private init(usable names: [String]) {
         self.names = names
     }
 

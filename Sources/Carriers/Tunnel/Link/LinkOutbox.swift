@@ -77,6 +77,9 @@ package struct LinkOutbox<Key: Hashable & Sendable>: Sendable {
     /// What waits of a session, as ``SendLane/waitingCost`` has it.
     package func waitingCost(of key: Key) -> UInt64 { lanes[key]?.lane.waitingCost ?? 0 }
 
+    /// How much of that is bulk.
+    package func waitingBulkCost(of key: Key) -> UInt64 { lanes[key]?.lane.waitingBulkCost ?? 0 }
+
     /// Whether a frame of the session has gone, so that the other end may know it.
     package func hasSent(_ key: Key) -> Bool { lanes[key]?.lane.hasSent ?? false }
 

@@ -39,6 +39,9 @@ package struct SendLane: Sendable {
     /// What waits: the bytes of each frame and 64 more.
     package private(set) var waitingCost: UInt64 = 0
 
+    /// How much of that is bulk.
+    package var waitingBulkCost: UInt64 { UInt64(bulk.bytes + bulk.count * DoorLimits.frameCost) }
+
     /// Begins a session.
     ///
     /// - Parameters:
