@@ -310,6 +310,78 @@ struct FilePathMemoryTests {
         }
     }
 
+    // R54
+    @Test func `What one host finds out of a path the other does not erase, nor bring back`() async throws {
+        try await withTemporaryFolder { (folder: String) async throws in
+            let time = ManualTime()
+            let hosts = [memory(folder, time), memory(folder, time)]
+            func write(_ host: Int, _ change: @escaping (inout PathHistory) -> Void) async -> PathHistory {
+                time.advance(by: .seconds(60))
+                hosts[host].change(Self.path, at: time.wallNow(), change)
+                await hosts[host].flush()
+                return memory(folder, time).history(of: Self.path, at: time.wallNow())
+            }
+            func strike(_ reason: String) -> Verdict {
+                .strike(.init(time: time.wallNow(), kind: .opening, reason: reason))
+            }
+            // The other host did not know of any of it when it wrote.
+            _ = await write(0) { $0.apply(strike("first"), to: .quic, at: time.wallNow()) }
+            var known = await write(1) { $0.won(.webSocket, at: time.wallNow()) }
+            #expect(known[.quic].strikes.map(\.reason) == ["first"] && known.winner?.transport == .webSocket)
+            known = await write(0) { history in
+                history.measured(roundTrip: .nanoseconds(40_000_001))
+                history.apply(
+                    .demote(lifetime: .seconds(3600), kind: .opening, reason: "twice"), to: .quic, at: time.wallNow())
+            }
+            #expect(known[.quic].demotion?.reason == "twice" && known[.quic].strikes.isEmpty)
+            known = await write(1) { $0.apply(strike("other"), to: .webSocket, at: time.wallNow()) }
+            #expect(known[.quic].demotion?.reason == "twice" && known[.quic].demotionsInARow == 1)
+            #expect(known[.quic].strikes.isEmpty && known[.quic].isUnproven)
+            #expect(known.smoothedRoundTrip == .milliseconds(40) && known[.webSocket].strikes.count == 1)
+            // What is lifted stays so, also where the file still has it.
+            known = await write(1) { $0.apply(.lift, to: .quic, at: time.wallNow()) }
+            #expect(known[.quic].demotion == nil)
+            known = await write(0) { $0.measured(roundTrip: .milliseconds(40)) }
+            #expect(known[.quic].demotion == nil && known.winner?.transport == .webSocket)
+            known = await write(0) { $0.won(.quic, at: time.wallNow()) }
+            #expect(known.winner?.transport == .quic)
+            #expect(hosts[0].history(of: Self.path, at: time.wallNow()) == known)
+            // Of two demotions that neither knew of, the one that ends later.
+            hosts[0].change(Self.path, at: time.wallNow()) { history in
+                history.apply(
+                    .demote(lifetime: .seconds(7200), kind: .carrying, reason: "long"), to: .quic, at: time.wallNow())
+            }
+            _ = await write(1) { history in
+                history.apply(
+                    .demote(lifetime: .seconds(600), kind: .opening, reason: "short"), to: .quic, at: time.wallNow())
+            }
+            known = await write(0) { $0[.quic].lastProbe = time.wallNow() }
+            #expect(known[.quic].demotion?.reason == "long")
+        }
+    }
+
+    // R57
+    @Test func `What comes in under a vague name goes to the network, and erases nothing there`() async throws {
+        try await withTemporaryFolder { (folder: String) async throws in
+            let kept = memory(folder, ManualTime(wall: Self.start + .seconds(60)))
+            func path(_ network: String) -> PathKey { PathKey(network: network, destination: "d") }
+            kept.tellApart("vague", as: "full")
+            demote(kept, path("full"))
+            await kept.flush()
+            // The other host has not told it apart.
+            let other = memory("\(folder)/other")
+            other.change(path("vague"), at: Self.start + .seconds(9)) { $0.won(.quic, at: Self.start + .seconds(9)) }
+            await other.flush()
+            try FileManager.default.removeItem(atPath: file(folder))
+            try FileManager.default.copyItem(atPath: file("\(folder)/other"), toPath: file(folder))
+            kept.change(PathKey(network: "x", destination: "y"), at: Self.start) { $0.won(.quic, at: Self.start) }
+            await kept.flush()
+            #expect(kept.all(at: Self.start).keys.map(\.network).sorted() == ["full", "x"])
+            #expect(kept.history(of: path("full"), at: Self.start).winner?.transport == .quic)
+            #expect(kept.history(of: path("full"), at: Self.start)[.quic].demotion != nil)
+        }
+    }
+
     // R57
     @Test func `A network that is told apart takes over what was found out under its vague name`() async throws {
         try await withTemporaryFolder { (folder: String) async throws in

@@ -67,9 +67,7 @@ package final class FilePathMemory: NetworkMemory {
         do {
             guard let stored = try load() else { return }
             let now = time.wallNow()
-            state.withLock { state in
-                state.networks = NetworkTable(stored.entries, aliases: stored.aliases, at: now)
-            }
+            state.withLock { $0.networks = NetworkTable(stored, at: now) }
         } catch {
             switch error {
             case .newer(let version):
@@ -203,11 +201,12 @@ package final class FilePathMemory: NetworkMemory {
         let now = time.wallNow()
         let stored = state.withLock { state in
             state.isChanged = false
-            if let theirs { state.networks.merge(theirs.entries, aliases: theirs.aliases, at: now) }
-            return StoredPaths(state.networks.table.entries, aliases: state.networks.storedAliases)
+            if let theirs { state.networks.merge(theirs, at: now) }
+            return state.networks.stored
         }
         do throws(TransportError) {
             try TLSFile.write(Bytes(try bytes(of: stored)), to: path, mode: 0o600)
+            state.withLock { $0.networks.wrote(stored) }
         } catch {
             // The next change tries again.
             state.withLock { $0.isChanged = true }

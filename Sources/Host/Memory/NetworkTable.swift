@@ -20,13 +20,16 @@ struct NetworkTable {
     private var stays: [String: Stay] = [:]
     /// The names of the stays, the oldest first.
     private var order: [String] = []
+    /// What the file held when it was last read or written: what others have changed since is told by that.
+    private var base = StoredPaths([:], aliases: [:])
 
     init() {}
 
     /// What was stored.
-    init(_ entries: [PathKey: PathTable.Entry], aliases: [String: String], at now: WallTime) {
-        table = PathTable(entries, at: now)
-        self.aliases = Self.known(aliases, in: table)
+    init(_ stored: StoredPaths, at now: WallTime) {
+        table = PathTable(stored.entries, at: now)
+        aliases = Self.known(stored.aliases, in: table)
+        base = stored
     }
 
     // MARK: - Paths
@@ -80,15 +83,15 @@ struct NetworkTable {
         for (name, other) in stays where other.network == vague { stays[name]?.network = nil }
         stays[stay]?.network = network
         let before = table.entries
+        var isChanged = aliases[vague] != network
         for (path, entry) in before where path.network == vague {
+            isChanged = true
             let target = PathKey(network: network, destination: path.destination)
-            // Nothing was known of it there, or this is newer.
-            if before[target].map({ $0.changed < entry.changed }) ?? true {
-                table.change(target, at: now) { $0 = entry.history }
-            }
+            let merged = before[target].map { $0.merging(entry) } ?? entry
+            table.change(target, at: now) { $0 = merged.history }
             table.remove(path)
         }
-        guard aliases[vague] != network else { return false }
+        guard isChanged else { return false }
         aliases[vague] = network
         aliases = Self.capped(aliases, in: table, sparing: [vague])
         return true
@@ -96,19 +99,32 @@ struct NetworkTable {
 
     // MARK: - The file
 
-    /// What is to be stored of the names.
-    var storedAliases: [String: String] { Self.known(aliases, in: table) }
+    /// What is to be stored.
+    var stored: StoredPaths { StoredPaths(table.entries, aliases: Self.known(aliases, in: table)) }
 
-    /// Takes over what others have stored.
-    mutating func merge(_ entries: [PathKey: PathTable.Entry], aliases theirs: [String: String], at now: WallTime) {
-        // Their clock may have stood in the future; the table cuts that, and then ours is as new.
-        let merged = table.entries.merging(PathTable(entries, at: now).entries) { ours, theirs in
-            theirs.changed > ours.changed ? theirs : ours
+    /// That is in the file now.
+    mutating func wrote(_ stored: StoredPaths) { base = stored }
+
+    /// Takes over what others have changed in the file.
+    mutating func merge(_ theirs: StoredPaths, at now: WallTime) {
+        // Their clock may have stood in the future; the table cuts that.
+        let (known, others) = (PathTable(base.entries, at: now).entries, PathTable(theirs.entries, at: now).entries)
+        var merged = table.entries
+        for (path, entry) in others {
+            if let ours = merged[path] {
+                merged[path] = StoredPaths.rounded(ours, of: path).merging(
+                    entry, since: known[path]?.history ?? PathHistory())
+            } else if entry != known[path] {
+                // Whoever has written it may not have told the network apart yet.
+                let target = PathKey(network: aliases[path.network] ?? path.network, destination: path.destination)
+                merged[target] = merged[target].map { $0.merging(entry) } ?? entry
+            }
         }
         table = PathTable(merged, at: now)
-        let known = Self.known(theirs, in: table)
+        let names = Self.known(theirs.aliases, in: table).filter { aliases[$0.key] == base.aliases[$0.key] }
         aliases = Self.capped(
-            aliases.merging(known) { ours, _ in ours }, in: table, sparing: Set(aliases.keys))
+            aliases.merging(names) { _, theirs in theirs }, in: table, sparing: Set(aliases.keys))
+        base = theirs
     }
 
     private static func known(_ aliases: [String: String], in table: PathTable) -> [String: String] {

@@ -43,6 +43,9 @@ struct StoredPaths: Codable {
         self.aliases = aliases
     }
 
+    /// An entry as it would come back from a file.
+    static func rounded(_ entry: PathTable.Entry, of path: PathKey) -> PathTable.Entry { Path(path, entry).entry }
+
     /// The entries by path.
     var entries: [PathKey: PathTable.Entry] {
         Dictionary(
