@@ -217,39 +217,3 @@ extension Close {
         origin == .remote && (code == .goingAway || code == .restarting || code == .tryAgainLater)
     }
 }
-
-/// Writes one line per change and counts what repeats, so that a day without a network is a few lines.
-private struct LinkJournal {
-    let name: String
-    let log: Log
-    private var failures = 0
-    private var lastReason = ""
-
-    init(name: String, log: Log) {
-        self.name = name
-        self.log = log
-    }
-
-    mutating func note(_ state: CarrierState, now: Instant) {
-        switch state {
-        case .idle, .connecting:
-            break
-        case .open(let path):
-            let after = failures == 0 ? "" : " after \(failures) failures"
-            log.info("\(name): connected · \(path.transport.displayName)\(after)")
-            failures = 0
-            lastReason = ""
-        case .waiting(let until, let close):
-            failures += 1
-            let reason = "\(close)"
-            // The same again is told at every power of two.
-            guard reason != lastReason || failures & (failures - 1) == 0 else { return }
-            lastReason = reason
-            let count = failures == 1 ? "" : " (failure \(failures) in a row)"
-            let wait = Int((until - now).inMilliseconds.rounded())
-            log.warning("\(name): \(reason)\(count); next attempt in \(wait) ms")
-        case .closed(let close):
-            log.info("\(name): closed: \(close)")
-        }
-    }
-}
