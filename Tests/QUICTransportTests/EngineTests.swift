@@ -52,6 +52,10 @@ import TransportKitTesting
         try pair.run(for: .seconds(2)) { pair.server != nil }
         let arrived = pair.now - begun - link.delay
         #expect(arrived >= .milliseconds(milliseconds) && arrived < .milliseconds(milliseconds + 5))
+        // What was sent again is not measured from the first time on (RFC 9002 §5).
+        #expect(pair.client.roundTrip == nil)
+        #expect(try pair.run { pair.client.isEstablished })
+        #expect(pair.client.roundTrip == link.delay * 2)
     }
 
     @Test func `An unreliable message goes as a datagram, and on the control stream where it does not fit`()

@@ -105,20 +105,24 @@ extension EstablishmentReport {
         why = sentence
     }
 
-    /// The round trip that a dial has shown: until the address it opened over answered.
+    /// TCP sends its first packet again after this time (RFC 6298 §2.1), and says nothing of it.
+    private static let firstRetransmission = Duration.seconds(1)
+
+    /// The round trip that a dial has shown: what the transport has measured by itself, else the time until the address
+    /// that it opened over connected.
+    ///
+    /// Nil where that address was tried more than once: which attempt was answered nobody can say (RFC 6298 §3).
     static func roundTrip(_ steps: [Step]) -> Duration? {
-        var attempts: [SocketAddress: Duration] = [:]
-        var last: Duration?
+        var attempts: [SocketAddress: [Duration]] = [:]
         for step in steps {
             switch step.progress {
-            case .attempt(let address):
-                // A second attempt is made beside the first one: which of them it was that connected is not said.
-                if attempts[address] == nil { attempts[address] = step.time }
-                last = step.time
-            case .connected(let address): return attempts[address].map { step.time - $0 }
-            // QUIC has answered no sooner than with this.
-            case .secured: return last.map { step.time - $0 }
-            case .resolved, .attemptFailed, .opened: break
+            case .attempt(let address): attempts[address, default: []].append(step.time)
+            case .connected(let address):
+                guard let tries = attempts[address], tries.count == 1 else { return nil }
+                let took = step.time - tries[0]
+                return took < firstRetransmission ? took : nil
+            case .measured(let roundTrip): return roundTrip
+            case .resolved, .attemptFailed, .secured, .opened: break
             }
         }
         return nil

@@ -102,6 +102,7 @@ extension ExplainReport.Candidate {
             case .connected(let address):
                 let start = attempts.last { $0.address == "\(address)" }?.startMilliseconds
                 connectMilliseconds = start.map { step.time.inMilliseconds - $0 } ?? since
+            case .measured: continue
             case .secured: tlsMilliseconds = since
             case .opened: openMilliseconds = since
             }

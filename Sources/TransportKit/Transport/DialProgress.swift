@@ -8,6 +8,8 @@ public enum DialProgress: Sendable, Hashable {
     case attemptFailed(SocketAddress, TransportError)
     /// The transport's own connection stands (TCP: connected); QUIC skips this step.
     case connected(SocketAddress)
+    /// The round trip, where the transport measures it by itself, of packets that were sent only once.
+    case measured(Duration)
     /// TLS is done.
     case secured
     /// The socket is open.

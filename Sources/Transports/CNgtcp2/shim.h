@@ -784,6 +784,20 @@ static inline uint64_t tk_quic_in_flight(tk_quic *quic)
 #endif
 }
 
+/// The shortest round trip that was measured, in nanoseconds; 0 where none was. A packet that is sent again has another
+/// number, so that no measure is of two packets.
+static inline uint64_t tk_quic_round_trip(tk_quic *quic)
+{
+#if TK_QUIC_1
+    ngtcp2_conn_info info;
+    ngtcp2_conn_get_conn_info(quic->connection, &info);
+#else
+    ngtcp2_conn_stat info;
+    ngtcp2_conn_get_conn_stat(quic->connection, &info);
+#endif
+    return info.min_rtt == UINT64_MAX ? 0 : info.min_rtt;
+}
+
 /// The largest message a DATAGRAM frame may hold; 0 where the peer takes none.
 static inline size_t tk_quic_datagram_room(tk_quic *quic)
 {

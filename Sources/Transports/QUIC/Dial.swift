@@ -18,7 +18,11 @@ struct Dial: Sendable {
             let handshake = await endpoint.run { $0.connection.handshake }
             while true {
                 if try await endpoint.run({ $0.connection.handshakeResult }).get() {
-                    report { options in options.progress?(.secured) }
+                    let roundTrip = await endpoint.run { $0.connection.roundTrip }
+                    report { options in
+                        if let roundTrip { options.progress?(.measured(roundTrip)) }
+                        options.progress?(.secured)
+                    }
                     return endpoint
                 }
                 guard await handshake.wait() else {

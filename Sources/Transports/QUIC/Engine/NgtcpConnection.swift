@@ -234,6 +234,12 @@ internal import TransportTLS
     var datagramRoom: Int { unsafe tk_quic_datagram_room(quic) }
     var bytesInFlight: UInt64 { unsafe tk_quic_in_flight(quic) }
 
+    /// The shortest round trip that was measured, if any was.
+    var roundTrip: Duration? {
+        let nanoseconds = unsafe tk_quic_round_trip(quic)
+        return nanoseconds == 0 ? nil : .nanoseconds(Int64(clamping: nanoseconds))
+    }
+
     // MARK: - The end
 
     var alert: UInt8 { unsafe tk_quic_tls_alert(quic) }

@@ -280,6 +280,9 @@ final class QUICConnection {
     /// Whether the handshake is done.
     var isEstablished: Bool { sink.isHandshakeCompleted }
 
+    /// The shortest round trip to the peer so far, of packets that were sent once; nil before the first answer.
+    var roundTrip: Duration? { library.roundTrip }
+
     /// Whether the handshake is done, or why it failed.
     var handshakeResult: Result<Bool, TransportError> {
         if let verdict {
