@@ -69,6 +69,41 @@ import TransportKitTesting
         #expect(outcome.unusedEndings == 0)
     }
 
+    @Test(arguments: [(405, true), (408, false)])
+    func `A session counts as sound five minutes after it opened, not after it was dialled`(
+        end: Int64, demotes: Bool
+    ) {
+        let path = PathKey(network: "n", destination: "d:443")
+        let silence = TransportError(.timedOut, "no answer")
+        func dial(_ time: Int64, _ quic: Duration?, _ webSocket: Duration?) -> PathObservation {
+            func candidate(_ name: TransportName, _ took: Duration?) -> PathObservation.Candidate {
+                PathObservation.Candidate(
+                    name, took == nil ? .failed(silence) : .opened, took: took ?? .seconds(10))
+            }
+            return PathObservation(
+                time: WallTime(seconds: time), path: path, dial: "\(time)",
+                event: .dialled(
+                    [candidate(.quic, quic), candidate(.webSocket, webSocket)], winner: nil, after: nil,
+                    roundTrip: nil))
+        }
+        func lost(_ time: Int64, of dial: Int64, after age: Int64) -> PathObservation {
+            let close = Close(.pathLost, origin: .path, cause: silence)
+            return PathObservation(
+                time: WallTime(seconds: time), path: path, dial: "\(dial)",
+                event: .ended(SessionEnding(transport: .quic, close: close, sinceFirstMessage: .seconds(age))))
+        }
+        let quick = Duration.milliseconds(80)
+        let outcome = PathReplay.play(
+            [
+                dial(0, quick, quick), lost(10, of: 0, after: 9), dial(11, quick, quick),
+                // Eight seconds under way: it stands from the 108th on.
+                dial(100, .seconds(8), nil), lost(end, of: 100, after: end - 109), dial(end + 1, quick, quick),
+            ], race: HeadStartRacePolicy(), demotion: EvidenceDemotionPolicy())
+        #expect(outcome.dials.map(\.winner) == [.quic, .webSocket, .quic, .webSocket])
+        // The second early death within the hour, unless the session has proven sound in between.
+        #expect(outcome.changes.isEmpty != demotes)
+    }
+
     /// What a replay of so many dials costs, in time of the processor; none of their sessions ever ends.
     func cost(dials count: Int) -> Duration {
         let observations = (0..<count).map { number in

@@ -161,6 +161,14 @@ package struct PathReplay {
         }
     }
 
+    /// A session has opened. One whose dial took longer may have opened after one that was dialled later.
+    private mutating func stand(_ session: Session, _ transport: TransportName, since opened: WallTime) {
+        winners[session] = (transport, opened)
+        var place = standing.count
+        while place > firstStanding, standing[place - 1].opened > opened { place -= 1 }
+        standing.insert((session, opened), at: place)
+    }
+
     // MARK: - One dial
 
     private mutating func dial(
@@ -186,8 +194,7 @@ package struct PathReplay {
                 case .cancel(let transport): run.pending[transport] = nil
                 case .win(let transport):
                     ledger.opened(transport, roundTrip: roundTrip, on: path)
-                    winners[Session(observation)] = (transport, observation.time)
-                    standing.append((Session(observation), observation.time))
+                    stand(Session(observation), transport, since: observation.time + (run.now - .zero))
                     run.end = run.now
                 case .fail:
                     ledger.nothingOpened(on: path)
