@@ -1,7 +1,9 @@
+import Synchronization
 import Testing
 import TransportHost
 import TransportIO
 import TransportKit
+import TransportKitTesting
 
 /// What a network is called, and when its changes wake the carriers; all of it values.
 struct NetworkWakeTests {
@@ -137,5 +139,30 @@ struct NetworkWakeTests {
         #expect(look(after: .seconds(1), slept: .milliseconds(1900)) == nil)
         #expect(look(after: .seconds(1), slept: .seconds(3600)) == .slept(.seconds(3600)))
         #expect(look(after: .seconds(5)) == nil)
+    }
+
+    // R60
+    @Test func `A wake that takes its time hides no gap, and is none itself`() throws {
+        let simulation = Simulation()
+        let reasons = Mutex<[WakeRule.Reason]>([])
+        let asleep = Mutex(Duration.zero)
+        let time = simulation.time
+        let watching = simulation.start {
+            await ClockGap.watch(time, awake: { time.now() - .zero - asleep.withLock(\.self) }) { reason in
+                reasons.withLock { $0.append(reason) }
+                try? await time.sleep(for: .seconds(60))
+            }
+        }
+        simulation.advance(by: .seconds(7))
+        for _ in 0..<2 {
+            asleep.withLock { $0 += .seconds(3600) }
+            time.advance(by: .seconds(3600))
+            // The first wake is still under way at the second.
+            simulation.advance(by: .seconds(6))
+        }
+        simulation.advance(by: .seconds(200))
+        #expect(reasons.withLock(\.self) == [.slept(.seconds(3600)), .slept(.seconds(3600))])
+        watching.cancel()
+        simulation.drain()
     }
 }

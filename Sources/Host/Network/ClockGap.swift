@@ -34,3 +34,25 @@ package struct ClockGap: Sendable {
         return late > Self.lateness ? .stoodStill(late) : nil
     }
 }
+
+extension ClockGap {
+    /// Looks at the clocks until the task is cancelled.
+    ///
+    /// - Parameters:
+    ///   - time: the clock that counts suspended time, and waits.
+    ///   - awake: the clock that does not.
+    ///   - wake: called for every gap. However long it takes, the next look is in time, so that it is not mistaken for one
+    ///     that came late.
+    package static func watch(
+        _ time: any TimeSource, awake: @Sendable () -> Duration,
+        wake: @escaping @Sendable (WakeRule.Reason) async -> Void
+    ) async {
+        var gap = ClockGap(boot: time.now(), awake: awake())
+        await withDiscardingTaskGroup { group in
+            while (try? await time.sleep(until: gap.planned)) != nil {
+                guard let reason = gap.see(boot: time.now(), awake: awake()) else { continue }
+                group.addTask { await wake(reason) }
+            }
+        }
+    }
+}

@@ -72,7 +72,12 @@ final class NetworkIdentity: Sendable {
     ) async {
         await withDiscardingTaskGroup { group in
             group.addTask { [self] in await watchNetwork(live: live, wake: wake) }
-            group.addTask { [self] in await watchClocks(wake: wake) }
+            group.addTask { [loop, log] in
+                await ClockGap.watch(loop, awake: { loop.timeAwake() }) { reason in
+                    log.info("\(reason)")
+                    await wake()
+                }
+            }
         }
     }
 
@@ -93,15 +98,6 @@ final class NetworkIdentity: Sendable {
                 // What a wake waits for must not hide the next edge.
                 group.addTask { await wake() }
             }
-        }
-    }
-
-    private func watchClocks(wake: @Sendable () async -> Void) async {
-        var gap = ClockGap(boot: loop.now(), awake: loop.timeAwake())
-        while (try? await loop.sleep(until: gap.planned)) != nil {
-            guard let reason = gap.see(boot: loop.now(), awake: loop.timeAwake()) else { continue }
-            log.info("\(reason)")
-            await wake()
         }
     }
 
