@@ -248,6 +248,63 @@ import TransportKitTesting
         #expect(learning == 1)
     }
 
+    @Test func `Carriers of one host share the learning dials of a destination`() throws {  // R41
+        let world = try DirectWorld()
+        defer { world.end() }
+        let others = [try world.another(), try world.another()]
+        world.network.change(.quic) { $0.isSilent = true }
+        for carrier in [world.carrier] + others {
+            _ = try world.simulation.run { try await carrier.open() }
+        }
+        let learning = ([world.carrier] + others).flatMap(\.reports).flatMap(\.candidates)
+        #expect(learning.count { $0.outcome == .learning } == 1)
+        // Elsewhere it may run at the same time, and once it is over the next one may.
+        world.place.current = "office"
+        _ = try world.simulation.run { try await others[0].open() }
+        #expect(others[0].reports.last?.candidates.contains { $0.outcome == .learning } == true)
+        world.simulation.advance(by: .seconds(11))
+        _ = try world.simulation.run { try await others[1].open() }
+        world.simulation.drain()
+        #expect(others[1].reports.last?.candidates.contains { $0.outcome == .waiting } == true)
+        for carrier in others { world.simulation.start { await carrier.close() } }
+    }
+
+    @Test func `Without a race policy one transport is dialled, once, and nothing else waits`() throws {  // R43
+        let world = try DirectWorld()
+        defer { world.end() }
+        let plain = try DirectCarrier(
+            url: world.url, transports: [world.webSocket],
+            context: BuildContext(
+                executor: world.simulation.executor, time: world.simulation.time, network: { "home" }))
+        for round in 1...3 {
+            let socket = try world.simulation.run { try await plain.open() }
+            #expect(socket.info.transport == .webSocket)
+            // No head start, no dial that goes on to learn, no timer.
+            #expect(plain.reports.last?.candidates.map(\.outcome) == [.won])
+            #expect(world.simulation.time.nextDeadline == nil)
+            try world.simulation.run { _ = await socket.close() }
+            #expect(world.network.dials.count == round)
+        }
+        world.simulation.start { await plain.close() }
+    }
+
+    @Test func `The race is the policy that was injected`() throws {  // R43
+        let world = try DirectWorld()
+        defer { world.end() }
+        for (policy, webSocket) in [
+            (ParallelRacePolicy() as any RacePolicy, Duration.zero), (HeadStartRacePolicy(), .milliseconds(250)),
+        ] {
+            world.network.change(.quic) { $0.isSilent = true }
+            let carrier = try DirectCarrier(
+                url: world.url, transports: [world.quic, world.webSocket], race: policy,
+                context: BuildContext(executor: world.simulation.executor, time: world.simulation.time))
+            let begun = world.simulation.time.now() - .zero
+            _ = try world.simulation.run { try await carrier.open() }
+            #expect(world.dials(.webSocket).last == begun + webSocket, "\(policy.name)")
+            world.simulation.start { await carrier.close() }
+        }
+    }
+
     @Test func `Without a network nothing is remembered and nothing probed`() throws {  // R58
         let world = try DirectWorld()
         defer { world.end() }

@@ -16,6 +16,8 @@ struct DirectWorld {
     let log = RecordingLog()
     let url: ServiceURL
     let carrier: DirectCarrier
+    private let context: BuildContext
+    private let demotion: any DemotionPolicy
     let place = Box("home")
     private let listeners: [any Listener]
 
@@ -42,7 +44,8 @@ struct DirectWorld {
         }
         var options = DialOptions()
         change(&options)
-        let context = BuildContext(
+        self.demotion = demotion
+        context = BuildContext(
             executor: simulation.executor, time: simulation.time, log: Log(level: .debug, sink: log), memory: memory,
             network: { [place] in place.current })
         carrier = try DirectCarrier(
@@ -54,6 +57,11 @@ struct DirectWorld {
                 try await webSocket.listen(url.endpoint, options: ListenOptions()),
             ]
         }
+    }
+
+    /// Another carrier of the same host; the caller closes it.
+    func another() throws -> DirectCarrier {
+        try DirectCarrier(url: url, transports: [quic, webSocket], demotion: demotion, context: context)
     }
 
     var record: PathRecord { record(on: "home") }

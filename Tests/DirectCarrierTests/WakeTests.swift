@@ -98,6 +98,29 @@ import TransportKitTesting
         withExtendedLifetime(fresh) {}
     }
 
+    @Test func `A session on which the first flight cannot be sent is closed`() throws {
+        let world = try DirectWorld()
+        defer { world.end() }
+        let standing = try world.open()
+        try wake(world)
+        world.network.cut(.quic)
+        _ = try end(of: standing, in: world)
+        world.simulation.advance(by: .milliseconds(50))
+        #expect(world.openPaths == 1)
+        let tooLong = Bytes(repeating: 0, count: Limits.defaultMaxMessageBytes + 1)
+        let close = try world.simulation.run { [carrier = world.carrier] () async -> Close? in
+            do throws(Close) { _ = try await carrier.open(firstFlight: tooLong) } catch { return error }
+            return nil
+        }
+        #expect(close?.code == .tooBig)
+        // Its other end hears of it; nothing waits for that.
+        let far = try world.accept(.quic)
+        _ = try world.simulation.run { try? await far.receive() }
+        world.simulation.advance(by: .seconds(5))
+        #expect(world.openPaths == 0)
+        #expect(world.carrier.states.latest == .idle)
+    }
+
     // B06
     @Test func `Where the way is still closed the session waits for it, and is kept when it opens`() throws {
         let world = try DirectWorld()

@@ -18,16 +18,13 @@ public actor DirectCarrier: Carrier {
     nonisolated let context: BuildContext
     nonisolated let state = DirectState()
     /// Tells its dials from those of any other carrier whose observations end up in the same file.
-    private nonisolated let mark = String(UInt64.random(in: .min ... .max), radix: 16)
+    nonisolated let mark = String(UInt64.random(in: .min ... .max), radix: 16)
 
-    /// How long a dial may go on beside an answer of somebody else's.
-    private static let patienceBesideStranger = Duration.seconds(4)
-
-    private var establishments: [UInt64: Establishment] = [:]
-    private var nextID: UInt64 = 0
-    private var learning: Set<PathKey> = []
+    /// The dials under way.
+    var establishments: [UInt64: Establishment] = [:]
+    var nextID: UInt64 = 0
     private var failures = 0
-    private var closed: Close?
+    private(set) var closed: Close?
     /// What goes on after a wake.
     var recovery: Recovery?
 
@@ -89,8 +86,7 @@ public actor DirectCarrier: Carrier {
                 state.show(socket)
                 if establishment.isSpare {
                     settleRecovery()
-                    // The wire was open before anybody knew what to say on it.
-                    if let firstFlight { try await socket.send(Message(firstFlight)) }
+                    try await send(firstFlight, on: socket)
                 }
                 return socket
             case .failed(let close):
@@ -106,6 +102,18 @@ public actor DirectCarrier: Carrier {
                 abandon(establishment)
                 throw .cancelled
             }
+        }
+    }
+
+    /// Says the first message on a wire that was open before anybody knew what to say on it. Nobody else has the session
+    /// where that fails.
+    private func send(_ firstFlight: Bytes?, on socket: DirectSocket) async throws(Close) {
+        guard let firstFlight else { return }
+        do throws(Close) {
+            try await socket.send(Message(firstFlight))
+        } catch {
+            closeLater(socket, .normal, "its first message could not be sent")
+            throw error
         }
     }
 
@@ -160,181 +168,9 @@ public actor DirectCarrier: Carrier {
         Task(executorPreference: context.executor) { _ = await socket.close(code, reason: reason) }
     }
 
-    // MARK: - The race
-
-    func begin(firstFlight: Bytes?, isSpare: Bool) -> Establishment {
-        nextID += 1
-        let network = context.network()
-        let key = network.map { PathKey(network: $0, destination: "\(url.endpoint.host):\(url.endpoint.port)") }
-        let names = transports.map(\.name)
-        let record = ledger.record(of: key)
-        let plan = racePolicy.plan(names, record: record)
-        let establishment = Establishment(
-            id: nextID, carrier: mark, race: Race(names, plan: plan, now: context.time.now()), plan: plan, key: key,
-            began: context.time.wallNow(), record: record, firstFlight: firstFlight, isSpare: isSpare)
-        establishments[nextID] = establishment
-        step(establishment) { race, now in race.passed(now: now) }
-        return establishment
-    }
-
-    func abandon(_ establishment: Establishment) {
-        step(establishment) { race, now in race.abandon(now: now) }
-    }
-
-    /// Tells the race something, does what it says, and keeps the report.
-    private func step(
-        _ establishment: Establishment, winner: (any Socket)? = nil,
-        _ tell: (inout Race, Instant) -> [Race.Action]
-    ) {
-        for action in tell(&establishment.race, context.time.now()) {
-            switch action {
-            case .dial(let transport, let generation):
-                dial(transport, establishment, claim: establishment.claim(of: generation), isProbe: false)
-            case .probe(let transport):
-                if let key = establishment.key { ledger.probing(transport, on: key) }
-                dial(transport, establishment, claim: .gone, isProbe: true)
-            case .cancel(let transport):
-                establishment.tasks[transport]?.cancel()
-            case .win:
-                if let winner { establishment.outcome = .won(carry(winner, establishment)) }
-            case .discard:
-                // The dial's own task closes what nobody took.
-                break
-            case .fail:
-                let failures = establishment.race.entries.compactMap { entry in
-                    if case .failed(let error) = entry.state { (entry.transport, error) } else { nil }
-                }
-                establishment.outcome = .failed(RaceFailure.close(failures, isSecured: isSecured))
-                if let key = establishment.key { ledger.nothingOpened(on: key) }
-            case .remember(let transport):
-                remember(transport, key: establishment.key)
-            }
-        }
-        holdLearning(establishment)
-        report(establishment)
-        arm(establishment)
-        if establishment.outcome != nil { establishment.settled.signal() }
-        if establishment.outcome != nil { establishment.hurry?.cancel() }
-        if establishment.isDone {
-            establishments[establishment.id] = nil
-            observe(establishment)
-        }
-        if establishment.isSpare, establishment.outcome != nil { settleRecovery() }
-    }
-
-    private func dial(_ name: TransportName, _ establishment: Establishment, claim: Claim, isProbe: Bool) {
-        guard let transport = transports.first(where: { $0.name == name }) else { return }
-        var options = options
-        options.claim = claim
-        options.usualRoundTrip = establishment.record.smoothedRoundTrip ?? options.usualRoundTrip
-        options.firstFlight = isProbe ? nil : establishment.firstFlight
-        let (steps, time, told) = (establishment.steps(of: name), context.time, options.progress)
-        let start = establishment.race.start
-        options.progress = { progress in
-            steps.add(progress, at: time.now() - start)
-            told?(progress)
-        }
-        let (id, url, chosen) = (establishment.id, url, options)
-        establishment.tasks[name] = Task(executorPreference: context.executor) {
-            do throws(TransportError) {
-                let socket = try await transport.dial(url, options: chosen)
-                if await !self.opened(id, name, socket) {
-                    _ = await socket.close(.normal, reason: "another transport was first")
-                }
-            } catch {
-                await self.failed(id, name, error)
-            }
-        }
-    }
-
-    /// - Returns: whether the socket was taken.
-    private func opened(_ id: UInt64, _ name: TransportName, _ socket: any Socket) -> Bool {
-        guard let establishment = establishments[id] else { return false }
-        establishment.tasks[name] = nil
-        let mayLearn = establishment.key.map { self.mayLearn($0, beatenBy: name) } ?? false
-        let hadOutcome = establishment.outcome != nil
-        step(establishment, winner: socket) { race, now in race.opened(name, mayLearn: mayLearn, now: now) }
-        guard !hadOutcome, establishment.race.winner == name else { return false }
-        return true
-    }
-
-    private func failed(_ id: UInt64, _ name: TransportName, _ error: TransportError) {
-        guard let establishment = establishments[id] else { return }
-        establishment.tasks[name] = nil
-        let isProbe = establishment.race.winner != nil
-        if let key = establishment.key, error.code != .cancelled {
-            if error.code != .superseded {
-                ledger.failed(name, error, carrier: establishment.race.winner, on: key)
-            } else if isProbe {
-                ledger.probed(name, on: key)
-            }
-        }
-        step(establishment) { race, now in race.failed(name, error, now: now) }
-        if establishment.outcome == nil { hurry(establishment, after: error) }
-    }
-
-    private nonisolated var isSecured: Bool { url.endpoint.scheme == .wss }
-
-    /// Somebody else may answer in the service's place: what is silent for a while after that is given up, so that the
-    /// next dial comes soon after a sign-in (B34).
-    private func hurry(_ establishment: Establishment, after error: TransportError) {
-        let others = establishment.race.entries.filter { $0.end == nil }.map { _ in TransportError(.timedOut, "") }
-        guard establishment.hurry == nil, RaceFailure.isStranger(error, isSecured: isSecured, others: others) else {
-            return
-        }
-        let (id, time) = (establishment.id, context.time)
-        establishment.hurry = Task(executorPreference: context.executor) {
-            guard (try? await time.sleep(for: Self.patienceBesideStranger)) != nil else { return }
-            await self.giveUpSilent(id)
-        }
-    }
-
-    private func giveUpSilent(_ id: UInt64) {
-        guard let establishment = establishments[id], establishment.outcome == nil else { return }
-        for dial in establishment.tasks.values { dial.cancel() }
-    }
-
-    private func timeUp(_ id: UInt64) {
-        guard let establishment = establishments[id] else { return }
-        establishment.armed = nil
-        step(establishment) { race, now in race.passed(now: now) }
-    }
-
-    private func arm(_ establishment: Establishment) {
-        let deadline = establishment.race.deadline
-        guard deadline != establishment.armed else { return }
-        establishment.timer?.cancel()
-        establishment.armed = deadline
-        guard let deadline else { return }
-        let (id, time) = (establishment.id, context.time)
-        establishment.timer = Task(executorPreference: context.executor) {
-            guard (try? await time.sleep(until: deadline)) != nil, !Task.isCancelled else { return }
-            await self.timeUp(id)
-        }
-    }
-
-    /// At most one learning dial runs per network (R41); the destination is always the same here.
-    private func holdLearning(_ establishment: Establishment) {
-        guard let key = establishment.key, establishment.race.isLearning != establishment.holdsLearning else { return }
-        establishment.holdsLearning.toggle()
-        if establishment.holdsLearning { learning.insert(key) } else { learning.remove(key) }
-    }
-
-    /// Whether a dial may go on, or be made, only to learn: one at a time, and where the policy has no objection (R41).
-    private func mayLearn(_ key: PathKey, beatenBy winner: TransportName) -> Bool {
-        !learning.contains(key)
-            && transports.allSatisfy { $0.name == winner || ledger.mayProbe($0.name, on: key) }
-    }
-
-    private func remember(_ transport: TransportName, key: PathKey?) {
-        // What was learned after the network has changed says nothing about either.
-        guard let key, context.network() == key.network else { return }
-        ledger.remember(transport, on: key)
-    }
-
     // MARK: - Sessions
 
-    private func carry(_ socket: any Socket, _ establishment: Establishment) -> DirectSocket {
+    func carry(_ socket: any Socket, _ establishment: Establishment) -> DirectSocket {
         let transport = socket.info.transport
         let key = establishment.key
         if let key {
@@ -371,7 +207,7 @@ public actor DirectCarrier: Carrier {
         return watched
     }
 
-    private func report(_ establishment: Establishment) {
+    func report(_ establishment: Establishment) {
         var failure: Close?
         if case .failed(let close) = establishment.outcome { failure = close }
         let report = EstablishmentReport(

@@ -13,6 +13,8 @@ public struct BuildContext: Sendable {
     public var metrics: any MetricsSink
     /// What networks are remembered by.
     public var memory: any PathMemory
+    /// The dials under way that are only to learn, of every carrier that is made with this context.
+    public var learning = LearningDials()
     /// Who is told of what carriers see on their paths, if anybody is.
     public var observer: (any PathObserver)?
     /// The opaque name of the network the machine is on, or nil where it cannot be told (R58).
