@@ -67,6 +67,7 @@ extension DirectCarrier {
             observe(establishment)
         }
         if establishment.isSpare, establishment.outcome != nil { settleRecovery() }
+        if establishment.outcome != nil { planProbe() }
     }
 
     private func dial(_ name: TransportName, _ establishment: Establishment, claim: Claim, isProbe: Bool) {
@@ -178,7 +179,7 @@ extension DirectCarrier {
         context.learning.end(on: key)
     }
 
-    private func remember(_ transport: TransportName, key: PathKey?) {
+    func remember(_ transport: TransportName, key: PathKey?) {
         // What was learned after the network has changed says nothing about either.
         guard let key, context.network() == key.network else { return }
         ledger.remember(transport, on: key)

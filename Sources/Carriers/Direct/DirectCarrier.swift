@@ -27,6 +27,8 @@ public actor DirectCarrier: Carrier {
     private(set) var closed: Close?
     /// What goes on after a wake.
     var recovery: Recovery?
+    /// What goes on to find out whether something stands back no longer for a reason.
+    var probe: Probe?
 
     /// Makes a carrier; nothing is opened.
     ///
@@ -134,7 +136,10 @@ public actor DirectCarrier: Carrier {
                 establishment.settled.signal()
             }
         }
+        // A dial that is only to learn belongs to the network that was, too.
+        stopProbing()
         recover(standing)
+        planProbe()
     }
 
     /// Ends the carrier, its dials and its sessions.
@@ -142,7 +147,7 @@ public actor DirectCarrier: Carrier {
         let close = closed ?? Close(code, reason: reason, origin: .local)
         closed = close
         endRecovery()
-        let dials = establishments.values.flatMap { $0.tasks.values }
+        let dials = establishments.values.flatMap { $0.tasks.values } + [stopProbing()].compactMap(\.self)
         for establishment in establishments.values {
             let waits = establishment.outcome == nil
             abandon(establishment)
@@ -183,9 +188,10 @@ public actor DirectCarrier: Carrier {
         ) {
             [
                 ledger, state, network = context.network, observer = context.observer, time = context.time,
-                memory = context.memory, dial,
+                memory = context.memory, executor = context.executor, dial, weak self,
                 weak pathAware = socket as? any PathAwareSocket
             ] event in
+            defer { Task(executorPreference: executor) { [weak self] in await self?.planProbe() } }
             switch event {
             case .lasted:
                 if let key { ledger.lasted(transport, on: key) }

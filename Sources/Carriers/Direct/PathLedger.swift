@@ -67,6 +67,12 @@ final class PathLedger: Sendable {
         return policy.mayProbe(transport, history: memory.history(of: path, at: now), at: now)
     }
 
+    /// When a transport that stands back is to be dialled to learn although nobody dials; nil for never.
+    func nextProbe(_ transport: TransportName, on path: PathKey) -> WallTime? {
+        let now = time.wallNow()
+        return policy.nextProbe(transport, history: memory.history(of: path, at: now), at: now)
+    }
+
     // MARK: - What happens
 
     /// A transport has opened the session that was wanted: what is suspected of the others is proven now.

@@ -24,6 +24,15 @@ public protocol DemotionPolicy: Sendable {
 
     /// Whether a transport that somebody else has beaten may be dialled now only to learn whether it works (R38, R39).
     func mayProbe(_ transport: TransportName, history: PathHistory, at now: WallTime) -> Bool
+
+    /// When a transport that stands back is to be dialled only to learn, although nobody dials because the session of
+    /// another one stands; nil where it is not. Once that is past, the dial is made at once.
+    ///
+    /// - Parameters:
+    ///   - transport: what stands back.
+    ///   - history: what is known, expired entries left out; each such dial sets ``TransportHistory/lastProbe``.
+    ///   - now: the instant of the question.
+    func nextProbe(_ transport: TransportName, history: PathHistory, at now: WallTime) -> WallTime?
 }
 
 extension DemotionPolicy {
@@ -37,4 +46,7 @@ extension DemotionPolicy {
 
     /// Always.
     public func mayProbe(_ transport: TransportName, history: PathHistory, at now: WallTime) -> Bool { true }
+
+    /// Never.
+    public func nextProbe(_ transport: TransportName, history: PathHistory, at now: WallTime) -> WallTime? { nil }
 }

@@ -4,8 +4,8 @@
 /// death after which another transport carried. The first demotion lasts half an hour, each further one twice as long as
 /// the one before, a day at most, and up to a quarter longer by chance, so that not all clients come back at once. It is
 /// suspended while the other transport failed within the last five minutes, because then the network is to blame.
-/// Meanwhile QUIC is tried beside a dial that somebody else wins, every ten minutes at most and without anybody waiting
-/// for it: where it had not opened and now does, the demotion is lifted; where it had broken after opening, only time
+/// Meanwhile QUIC is tried beside a dial that somebody else wins, or a session that stands, every ten minutes at most and
+/// without anybody waiting for it: where it had not opened and now does, the demotion is lifted; where it had broken after opening, only time
 /// lifts it. A session that stands for five minutes clears everything.
 public struct EvidenceDemotionPolicy: DemotionPolicy {
     /// The numbers of the policy.
@@ -82,6 +82,14 @@ public struct EvidenceDemotionPolicy: DemotionPolicy {
         let known = history[transport]
         guard known.demotion != nil, let last = known.lastProbe else { return true }
         return last + settings.probeInterval <= now
+    }
+
+    /// Ten minutes after the last one, as long as the demotion lasts; only where a handshake that gets through ends it.
+    public func nextProbe(_ transport: TransportName, history: PathHistory, at now: WallTime) -> WallTime? {
+        let known = history[transport]
+        guard let demotion = known.demotion, demotion.kind == .opening else { return nil }
+        let due = (known.lastProbe ?? demotion.since) + settings.probeInterval
+        return due < demotion.until ? due : nil
     }
 
     private func struck(
