@@ -125,6 +125,27 @@ import TransportHost
         }
     }
 
+    @Test func `Hosts are asked at once, so that each has its time to answer`() async throws {
+        try await withTemporaryFolder { (folder: String) async throws in
+            let (first, second) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
+            // Each answers once the other was asked, too.
+            let servers = try [("a", first, second), ("b", second, first)].map { name, own, other in
+                try ControlServer("\(folder)/control-\(name).sock") { _ in
+                    own.signal()
+                    guard other.wait(timeout: .now() + .seconds(60)) == .success else { return Array("{}".utf8) }
+                    return Array(#"{"error":"it is \#(name)"}"#.utf8)
+                }
+            }
+            defer { for server in servers { server.stop() } }
+            let ended = try await Program.run(
+                ["-c", "RUNTIME_DIRECTORY='\(folder)' exec \"$0\" status", Program.path], executable: "/bin/sh")
+            #expect(ended.code == 1)
+            #expect(
+                ended.errors
+                    == "transportkit: \(folder)/control-a.sock: it is a\n\(folder)/control-b.sock: it is b\n")
+        }
+    }
+
     static func listener(_ port: UInt16) -> String {
         "listeners: { a: { url: \"ws://127.0.0.1:\(port)\", routes: { /: { service: echo } } } }"
     }

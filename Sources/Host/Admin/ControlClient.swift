@@ -11,15 +11,57 @@ package enum ControlClient {
     ///
     /// - Returns: its answer as it came; nil where nobody is there.
     static func ask(_ path: String, _ request: ControlRequest) throws(ControlError) -> [UInt8]? {
-        guard let descriptor = try ControlSocket.connect(path) else { return nil }
-        defer { close(descriptor) }
-        let line = ControlLine(descriptor)
-        // One that is busy answers without having read the question.
-        line.write(request.encoded())
-        guard let answer = line.read(limit: answerLimit) else {
-            throw ControlError("the transportkit at \(path) does not answer")
+        try Question(path, request)?.answer()
+    }
+
+    /// A question that is on its way: of several hosts each has its time to answer from when it was asked.
+    private struct Question: ~Copyable {
+        private let path: String
+        private let descriptor: Int32
+        private let line: ControlLine
+
+        /// Asks; nil where nobody is there.
+        init?(_ path: String, _ request: ControlRequest) throws(ControlError) {
+            guard let descriptor = try ControlSocket.connect(path) else { return nil }
+            self.path = path
+            self.descriptor = descriptor
+            line = ControlLine(descriptor)
+            // One that is busy answers without having read the question.
+            line.write(request.encoded())
         }
-        return answer
+
+        deinit { close(descriptor) }
+
+        /// Waits for the answer.
+        borrowing func answer() throws(ControlError) -> [UInt8] {
+            guard let answer = line.read(limit: ControlClient.answerLimit) else {
+                throw ControlError("the transportkit at \(path) does not answer")
+            }
+            return answer
+        }
+    }
+
+    /// What hosts answer that are all asked at once, in the order of their sockets; nil where nobody is there.
+    private static func askAll(
+        _ paths: ArraySlice<String>, _ request: ControlRequest
+    ) -> [(path: String, answer: Result<[UInt8]?, ControlError>)] {
+        guard let path = paths.first else { return [] }
+        // The others are asked before this one has to answer.
+        let question: Question?
+        do throws(ControlError) {
+            question = try Question(path, request)
+        } catch {
+            return [(path, .failure(error))] + askAll(paths.dropFirst(), request)
+        }
+        let others = askAll(paths.dropFirst(), request)
+        do throws(ControlError) {
+            switch consume question {
+            case .some(let question): return [(path, .success(try question.answer()))] + others
+            case nil: return [(path, .success(nil))] + others
+            }
+        } catch {
+            return [(path, .failure(error))] + others
+        }
     }
 
     /// Asks the host that runs a config file, or the one that runs where no file is named.
@@ -107,14 +149,14 @@ package enum ControlClient {
         guard let folder = ControlPath.usualFolder(StateDirectory.environment) else {
             throw ControlError("there is no state directory to look in; name the config file")
         }
+        let paths = ((try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []).sorted()
+            .filter(ControlPath.isUsualName).map { "\(folder)/\($0)" }
         var answers: [[UInt8]] = []
         var files: [String] = []
         var silent: [String] = []
-        for name in ((try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []).sorted()
-        where ControlPath.isUsualName(name) {
-            let path = "\(folder)/\(name)"
+        for (path, answer) in askAll(paths[...], ControlRequest(request: .status)) {
             do throws(ControlError) {
-                guard let status = try ask(path, ControlRequest(request: .status)) else { continue }
+                guard let status = try answer.get() else { continue }
                 if let failure = failure(status) { throw ControlError("\(path): \(failure)") }
                 let report = try? JSONDecoder().decode(StatusReport.self, from: Data(status))
                 files.append((report?.config ?? path).printable(limit: 1000))
