@@ -1,6 +1,7 @@
 internal import Dispatch
 internal import Glibc
 internal import Synchronization
+internal import TransportKit
 
 /// Lines on their way to a descriptor that may take nothing for a while, such as a full pipe or a terminal that is held.
 ///
@@ -60,8 +61,7 @@ package final class LineQueue: Sendable {
         guard state.withLock({ $0.isWriting }) else { return }
         let done = DispatchSemaphore(value: 0)
         queue.async { done.signal() }
-        let nanoseconds = limit.components.seconds * 1_000_000_000 + limit.components.attoseconds / 1_000_000_000
-        _ = done.wait(timeout: .now() + .nanoseconds(Int(nanoseconds)))
+        _ = done.wait(timeout: .now() + .nanoseconds(Int(limit.clampedNanoseconds)))
     }
 
     /// On the queue. Each line is one call, so that lines of several processes do not mix.

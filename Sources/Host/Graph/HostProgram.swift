@@ -52,11 +52,11 @@ public enum HostProgram {
     ) async throws {
         try await withLoops { loop, listenerLoops in
             let log = Log(level: configuration.logLevel, sink: StandardErrorLog())
-            if let directory = configuration.stateDirectory(StateDirectory.environment) {
+            let directory = configuration.stateDirectory(StateDirectory.environment)
+            if let directory {
                 TLSFile.sweep(directory.path, names: [FilePathMemory.fileName, NetworkKey.fileName])
             }
-            let keeping = Keeping(
-                configuration.stateDirectory(StateDirectory.environment), time: loop, log: log.named("host"))
+            let keeping = Keeping(directory, time: loop, log: log.named("host"))
             let network = await NetworkIdentity.watch(
                 loop: loop, hash: keeping.hash, memory: keeping.memory, log: log)
             defer { network.stop() }
@@ -71,7 +71,8 @@ public enum HostProgram {
             stop.then { runner.beginGracefulShutdown() }
             defer { stop.forget() }
             let control =
-                try stop.isAsked ? nil : control(configuration, runner, network, keeping, log: log.named("host"))
+                try stop.isAsked
+                ? nil : control(configuration, directory, runner, network, keeping, log: log.named("host"))
             defer { control?.stop() }
             try await withThrowingTaskGroup(of: Void.self) { group in
                 group.addTask {
@@ -87,17 +88,17 @@ public enum HostProgram {
 
     /// Opens the control socket. Where it has its usual place and cannot be there, the host runs without.
     private static func control(
-        _ configuration: HostConfiguration, _ runner: HostRunner, _ network: NetworkIdentity, _ keeping: Keeping,
-        log: Log
+        _ configuration: HostConfiguration, _ directory: StateDirectory?, _ runner: HostRunner,
+        _ network: NetworkIdentity, _ keeping: Keeping, log: Log
     ) throws(ControlError) -> ControlServer? {
         guard let path = configuration.controlPath(StateDirectory.environment) else { return nil }
         let desk = ControlDesk(
             runner: runner, network: network, keeping: keeping,
             config: configuration.file.map(ControlPath.wholePath) ?? "a text",
-            state: configuration.stateDirectory(StateDirectory.environment)?.path)
+            state: directory?.path)
         let isChosen = configuration.chosenControlPath != nil
         do throws(ControlError) {
-            if !isChosen { try? configuration.stateDirectory(StateDirectory.environment)?.make() }
+            if !isChosen { try? directory?.make() }
             return try ControlServer(path) { desk.answer($0) }
         } catch {
             guard !isChosen, !error.isTaken else { throw error }
