@@ -92,7 +92,8 @@ let package = Package(
             name: "TransportHost",
             dependencies: [
                 "TransportKit", "TransportIO", "TransportTLS", "QUICTransport", "WebSocketTransport",
-                "MemoryTransport", "DirectCarrier", "MuxCarrier", "FallbackCarrier", "CYAML",
+                "MemoryTransport", "DirectCarrier", "MuxCarrier", "NoiseCarrier", "TunnelCarrier", "FallbackCarrier",
+                "CYAML",
             ],
             path: "Sources/Host", exclude: ["CYAML", "CLI"], swiftSettings: wrapsC),
         .executableTarget(
@@ -196,7 +197,10 @@ let package = Package(
             swiftSettings: strict),
         .testTarget(
             name: "TransportHostTests",
-            dependencies: ["TransportKit", "TransportIO", "TransportTLS", "TransportHost", "TransportKitTesting"],
+            dependencies: [
+                "TransportKit", "TransportIO", "TransportTLS", "NoiseCarrier", "TunnelCarrier", "TransportHost",
+                "TransportKitTesting",
+            ],
             swiftSettings: strict),
         // The rig: namespaces, shaped links and the real executables; see docs/rig.md.
         .executableTarget(name: "linkshaper", path: "Tests/Rig/linkshaper"),

@@ -10,7 +10,7 @@ struct Main {
     static var verbs: [any Verb.Type] {
         [
             DemoVerb.self, RunVerb.self, CheckVerb.self, StatusVerb.self, ExplainVerb.self, PipeVerb.self,
-            ForwardVerb.self, EchoVerb.self,
+            ForwardVerb.self, EchoVerb.self, KeygenVerb.self,
         ]
     }
 
