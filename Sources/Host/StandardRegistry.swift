@@ -63,6 +63,9 @@ public enum StandardRegistry {
             }
         }
         try registry.register(carrier: "fallback") { try FallbackOptions.carrier($0, context: $1) }
+        try registry.register(carrier: "noise") { options, context in
+            try NoiseOptions.makeCarrier(options, context)
+        }
     }
 
     private static func addServices(to registry: inout Registry, loop: EventLoop) throws(RegistryError) {

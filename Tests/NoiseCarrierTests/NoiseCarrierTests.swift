@@ -59,6 +59,28 @@ import TransportKitTesting
         }
     }
 
+    // R83
+    @Test func `With streams above it a session says hello the moment the handshake is done, and gets an answer`()
+        throws
+    {
+        rig.network.change { $0.delay = .milliseconds(20) }
+        try rig.simulation.run { [rig] in
+            let listener = try await rig.listen()
+            let accepting = rig.accept(listener)
+            let streams = MuxCarrier(
+                over: rig.carrier, executor: rig.simulation.executor, time: rig.simulation.time)
+            let opening = rig.simulation.start { try? await streams.open() }
+            let peer = try await accepting.value.get()
+            // Nobody has sent anything: it is a ping (yamux `spec.md`: version 0, type 2, SYN).
+            let hello = try await rig.receive(1, at: peer)[0].payload
+            #expect(rig.simulation.time.now() == .zero + .milliseconds(100))
+            #expect(Array(hello.prefix(4)) == [0, 2, 0, 1])
+            // The other end of a stream layer answers it with the same number.
+            try await peer.send(Message(Bytes([0, 2, 0, 2, 0, 0, 0, 0] + Array(hello)[8..<12])))
+            #expect(await opening.value != nil)
+        }
+    }
+
     @Test func `Nothing that is sent can be read on the path`() throws {
         // R71
         let secret = Bytes("a text that nobody else may see")

@@ -171,7 +171,7 @@ import TransportKit
             #expect(checked.errors == run.errors)
             #expect(
                 checked.errors.hasPrefix(
-                    "\(file):1:1: listener: unknown key; did you mean 'listeners'? allowed are log, grace, state, control, trace, transports, "
+                    "\(file):1:1: listener: unknown key; did you mean 'listeners'? allowed are log, grace, state, control, trace, keys, transports, "
                 ))
             #expect(checked.errors.hasSuffix("4 errors; nothing was started\n"))
         }

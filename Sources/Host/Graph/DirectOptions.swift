@@ -29,8 +29,10 @@ struct DirectParts {
     init(_ source: any OptionsSource, context: BuildContext) throws {
         let options = try source.decode(DirectOptions.self)
         url = options.url.url
+        if url.target == .root, let target = context.role.target { url = ServiceURL(url.endpoint, target: target) }
         transports = try Self.transports(options, source, context)
         dial = DialOptions()
+        dial.applicationProtocol = context.role.applicationProtocol
         options.limits?.apply(to: &dial.limits)
         options.keepalive?.apply(to: &dial.keepalive)
         dial.security = try Self.security(options, source, context)

@@ -1,3 +1,4 @@
+internal import NoiseCarrier
 internal import TransportKit
 internal import TransportTLS
 
@@ -14,7 +15,9 @@ extension GraphBuilder {
         let tls = self.tls(section.optional("tls"), endpoint: endpoint, at: node)
         let limits = section.optional("limits").flatMap { decode(LimitsOptions.self, $0) }
         let keepalive = section.optional("keepalive").flatMap { decode(KeepaliveOptions.self, $0) }
-        let routes = section.required("routes", "map a path to a service").map { self.routes($0, transports ?? []) }
+        let routes = section.required("routes", "map a path to a service").map {
+            self.routes($0, transports ?? [], limits)
+        }
         section.finish()
         if let endpoint, let urlNode, let transports {
             // A transport of somebody else's may use either, so it takes both.
@@ -92,7 +95,9 @@ extension GraphBuilder {
 
     // MARK: - Routes
 
-    private func routes(_ node: ConfigNode, _ transports: [any Transport]) -> [String: any Service] {
+    private func routes(
+        _ node: ConfigNode, _ transports: [any Transport], _ limits: LimitsOptions?
+    ) -> [String: any Service] {
         var routes: [String: any Service] = [:]
         let entries = errors.gather { () throws(ConfigError) in try node.entries("a mapping from paths") } ?? []
         if entries.isEmpty, case .mapping = node.value {
@@ -106,7 +111,7 @@ extension GraphBuilder {
                         "is no path; it must begin with / and hold no space, ? or #", at: entry.keyPlace,
                         path: entry.value.path))
             }
-            guard let service = service(entry.value) else { continue }
+            guard let service = service(entry.value, limits) else { continue }
             for transport in transports where !service.requires.isSubset(of: transport.capabilities) {
                 errors.add(
                     entry.value.error(
@@ -118,7 +123,7 @@ extension GraphBuilder {
         return routes
     }
 
-    private func service(_ node: ConfigNode) -> (any Service)? {
+    private func service(_ node: ConfigNode, _ limits: LimitsOptions?) -> (any Service)? {
         guard var section = ConfigSection(node, "a mapping with 'service'", errors: errors),
             let kind = section.required(
                 "service", "name one of \(Words.list(registry.names.services, joint: "or"))"),
@@ -128,13 +133,45 @@ extension GraphBuilder {
             errors.add(kind.error(GraphParts.unknown(name, kind: "service", among: registry.names.services)))
             return nil
         }
-        let options = ConfigOptions(node, hostKeys: ["service"])
+        let options = ConfigOptions(node, hostKeys: ["service", "noise"])
+        let context = parts.context(for: node)
         do {
-            return try registry.makeService(name, options: options, context: parts.context(for: node))
+            let service = try registry.makeService(name, options: options, context: context)
+            guard let noise = section.optional("noise") else { return service }
+            return try sealed(service, noise, limits, context)
         } catch {
             errors.add(error, at: node)
             return nil
         }
+    }
+
+    private func sealed(
+        _ service: any Service, _ node: ConfigNode, _ limits: LimitsOptions?, _ context: BuildContext
+    ) throws -> any Service {
+        let source = ConfigOptions(node, hostKeys: [])
+        let options = try source.decode(SealingOptions.self)
+        guard !options.peers.elements.isEmpty else {
+            throw source.invalid("peers", "names nobody; the public key of a peer is needed")
+        }
+        let key: StaticPrivateKey
+        if let file = options.key {
+            if let problem = FileCheck.problem(naming: file) { throw source.invalid("key", problem) }
+            do throws(TransportError) {
+                key = try KeyFile.read(configuration.path(file))
+            } catch {
+                throw source.invalid("key", error.message)
+            }
+        } else {
+            key = try context.deviceKey()
+        }
+        var bounds = Limits()
+        limits?.apply(to: &bounds)
+        func seal(_ service: some Service) -> any Service {
+            SealedService(
+                service, key: key, peers: options.peers.elements.map(\.key), prologue: options.prologue,
+                limits: bounds, context: context)
+        }
+        return seal(service)
     }
 
     // MARK: - TLS

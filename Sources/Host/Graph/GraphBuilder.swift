@@ -30,9 +30,10 @@ struct GraphBuilder {
         _ = section.value("state", default: nil, configuration.state)
         _ = section.value("control", default: nil, configuration.control)
         _ = section.value("trace", default: nil, configuration.trace)
+        let keyFile = section.optional("keys").map(deviceKey)
         let transportNodes = entries(section.optional("transports"))
         let carrierNodes = entries(section.optional("carriers"))
-        parts.take(transports: transportNodes, carriers: carrierNodes)
+        parts.take(transports: transportNodes, carriers: carrierNodes, deviceKey: keyFile)
         let listenerNodes = entries(section.optional("listeners"))
         let forwardNodes = elements(section.optional("forwards"))
         section.finish()
@@ -52,6 +53,24 @@ struct GraphBuilder {
 
     private static func level(_ node: ConfigNode) throws(ConfigError) -> LogLevel {
         try node.word(of: ["debug": .debug, "info": .info, "warning": .warning, "error": .error])
+    }
+
+    /// The key is read here, so that a bad one is found before anything needs it.
+    private func deviceKey(_ node: ConfigNode) -> GraphParts.DeviceKey {
+        guard var section = ConfigSection(node, errors: errors) else { return .failed }
+        let file = section.required("device", "name the file of this machine's key").flatMap { node in
+            errors.gather { () throws(ConfigError) in
+                let path = configuration.path(try node.fileName("a file name"))
+                do throws(TransportError) {
+                    _ = try KeyFile.read(path)
+                } catch {
+                    throw node.error(error.message)
+                }
+                return path
+            }
+        }
+        section.finish()
+        return file.map { .file($0) } ?? .failed
     }
 
     private func entries(_ node: ConfigNode?) -> [ConfigNode.Entry] {
@@ -97,17 +116,14 @@ struct GraphBuilder {
     private func carrierName(_ node: ConfigNode) -> String? {
         errors.gather { () throws(ConfigError) -> String? in
             let name = try node.text("the name of a carrier")
-            guard let carrier = parts.carriers[name] else {
+            guard parts.carriers[name] != nil else {
                 guard !parts.hasCarrier(name) else { return nil }
                 throw node.error(parts.noCarrier(name))
             }
             if let owner = parts.owner(of: name) {
                 throw node.error("the carrier '\(name)' is closed when '\(owner)' gives it up; name another carrier")
             }
-            guard carrier.capabilities.contains(.streams) else {
-                throw node.error(
-                    "the carrier '\(name)' has no streams, which a forward needs; it has \(carrier.capabilities)")
-            }
+            if let problem = parts.problem(using: name, for: .peer) { throw node.error(problem) }
             return name
         } ?? nil
     }

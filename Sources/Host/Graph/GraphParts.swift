@@ -11,7 +11,17 @@ final class GraphParts: Sendable {
         case failed
     }
 
+    /// The key of the machine, as far as the file names one.
+    enum DeviceKey: Sendable {
+        case file(String)
+        /// It cannot be used, and that was reported.
+        case failed
+    }
+
     private struct State {
+        var deviceKey: DeviceKey?
+        /// What the carriers that lead to a door are for.
+        var roles: [String: LinkRole] = [:]
         var transportNodes: [String: ConfigNode] = [:]
         var carrierNodes: [String: ConfigNode] = [:]
         var carrierOrder: [String] = []
@@ -49,11 +59,34 @@ final class GraphParts: Sendable {
     }
 
     /// Takes the sections of the file.
-    func take(transports: [ConfigNode.Entry], carriers: [ConfigNode.Entry]) {
+    func take(transports: [ConfigNode.Entry], carriers: [ConfigNode.Entry], deviceKey: DeviceKey? = nil) {
         state.withLock {
+            $0.deviceKey = deviceKey
+            $0.roles = Self.roles(carriers)
             $0.transportNodes = Self.byName(transports)
             $0.carrierNodes = Self.byName(carriers)
             $0.carrierOrder = carriers.map(\.key)
+        }
+    }
+
+    /// A carrier that a tunnel goes through leads to a door.
+    private static func roles(_ carriers: [ConfigNode.Entry]) -> [String: LinkRole] {
+        carriers.reduce(into: [:]) { roles, entry in
+            guard case .scalar("tunnel", _)? = entry.value["kind"]?.value,
+                case .scalar(let name, _)? = entry.value["through"]?.value
+            else { return }
+            roles[name] = .app
+        }
+    }
+
+    /// Why a carrier cannot be used for something; nil where it can.
+    func problem(using name: String, for role: LinkRole) -> String? {
+        let actual = state.withLock { $0.roles[name] } ?? .peer
+        guard actual != role else { return nil }
+        switch actual {
+        case .app: return "the carrier '\(name)' leads a tunnel to its door and nowhere else; name another"
+        case .box: return "the carrier '\(name)' leads the box to its door and nowhere else; name another"
+        case .peer: return "the carrier '\(name)' does not lead to a door"
         }
     }
 
@@ -111,7 +144,12 @@ final class GraphParts: Sendable {
         let registry = registry
         let outer = baseContext
         let configuration = configuration
-        context.carrier = { [self] name in try carrier(name) }
+        let role: LinkRole = if case .scalar("tunnel", _)? = node["kind"]?.value { .app } else { .peer }
+        context.carrier = { [self] name in
+            let carrier = try carrier(name)
+            if let problem = problem(using: name, for: role) { throw RegistryError(problem) }
+            return carrier
+        }
         context.ownCarrier = { [self] name in
             let entry = try? node.entries("").first { (try? $0.value.text("")) == name }
             state.withLock { state in
@@ -120,6 +158,7 @@ final class GraphParts: Sendable {
             }
             return try carrier(name)
         }
+        context.keyFile = { [self] name in try keyFile(name) }
         context.transport = { [self] name in try transport(name, at: node) }
         context.racePolicy = { name in
             guard registry.names.racePolicies.contains(name) else {
@@ -135,6 +174,18 @@ final class GraphParts: Sendable {
         }
         context.path = { name in configuration.path(name) }
         return context
+    }
+
+    private func keyFile(_ name: String) throws -> String {
+        guard name == "device" else { throw RegistryError("there is no key '\(name)'; the device has one") }
+        switch state.withLock({ $0.deviceKey }) {
+        case .file(let path): return path
+        case .failed: throw AlreadyReported()
+        case nil:
+            throw RegistryError(
+                "needs the key of this machine; make one with `transportkit keygen FILE`, and name it at the top of the "
+                    + "file: keys: { device: FILE }")
+        }
     }
 
     /// `there is no … 'x'; did you mean 'y'? there are …`
@@ -237,7 +288,7 @@ final class GraphParts: Sendable {
         }
         defer { state.withLock { _ = $0.stack.popLast() } }
         do {
-            let carrier = try makeCarrier(node)
+            let carrier = try makeCarrier(node, role: state.withLock { $0.roles[name] } ?? .peer)
             state.withLock { $0.carriers[name] = .made(carrier) }
             return carrier
         } catch {
@@ -247,7 +298,7 @@ final class GraphParts: Sendable {
         }
     }
 
-    private func makeCarrier(_ node: ConfigNode) throws -> any Carrier {
+    private func makeCarrier(_ node: ConfigNode, role: LinkRole) throws -> any Carrier {
         let names = registry.names.carriers
         _ = try node.entries("a mapping with 'kind'")
         guard let kindNode = node["kind"] else {
@@ -257,7 +308,8 @@ final class GraphParts: Sendable {
         guard names.contains(kind) else {
             throw kindNode.error(Self.unknown(kind, kind: "kind of carrier", among: names))
         }
-        return try registry.makeCarrier(
-            kind, options: ConfigOptions(node, hostKeys: ["kind"]), context: context(for: node))
+        var context = context(for: node)
+        context.role = role
+        return try registry.makeCarrier(kind, options: ConfigOptions(node, hostKeys: ["kind"]), context: context)
     }
 }

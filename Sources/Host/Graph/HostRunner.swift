@@ -1,6 +1,7 @@
 internal import DirectCarrier
 internal import FallbackCarrier
 internal import Glibc
+internal import MuxCarrier
 internal import Synchronization
 public import TransportIO
 public import TransportKit
@@ -41,8 +42,14 @@ public final class HostRunner: Sendable {
         board = StatusBoard(time: loop)
         links = graph.forwards.reduce(into: [:]) { links, plan in
             guard links[plan.carrier] == nil, let carrier = graph.carriers[plan.carrier] else { return }
-            links[plan.carrier] = CarrierLink(carrier, name: plan.carrier, loop: loop, log: log)
+            links[plan.carrier] = CarrierLink(
+                Self.withStreams(carrier, loop), name: plan.carrier, loop: loop, log: log)
         }
+    }
+
+    /// Whoever forwards asks for streams and does not care where they come from.
+    private static func withStreams(_ carrier: any Carrier, _ loop: EventLoop) -> any Carrier {
+        carrier.capabilities.contains(.streams) ? carrier : MuxCarrier(over: carrier, executor: loop, time: loop)
     }
 
     /// The network is back or has changed: carriers dial anew, without waiting for the end of their backoff (R61). Any

@@ -30,6 +30,10 @@ public struct BuildContext: Sendable {
     public var racePolicy: @Sendable (String) throws -> any RacePolicy
     /// The demotion policy of that name.
     public var demotionPolicy: @Sendable (String) throws -> any DemotionPolicy
+    /// The file of the key of that name, for a plug-in that proves who this end is; `device` is the machine's own.
+    public var keyFile: @Sendable (String) throws -> String
+    /// What a link that the plug-in dials is for.
+    public var role: LinkRole
     /// A file named in the config, as a path that can be opened: relative names start at the config file's folder.
     public var path: @Sendable (String) -> String
 
@@ -50,6 +54,8 @@ public struct BuildContext: Sendable {
         transport = { name in throw RegistryError("there is no transport '\(name)'") }
         racePolicy = { name in throw RegistryError("there is no race policy '\(name)'") }
         demotionPolicy = { name in throw RegistryError("there is no demotion policy '\(name)'") }
+        keyFile = { name in throw RegistryError("there is no key '\(name)'") }
+        role = .peer
         path = { $0 }
     }
 }
