@@ -6,6 +6,7 @@ import random
 import unittest
 
 import door_vectors
+import pairing_vectors
 import transportkit_door as door
 from door_vectors import judge, make, mutate, unpack
 
@@ -49,6 +50,17 @@ class VectorTests(unittest.TestCase):
             self.assertEqual(door.id_text(home), item["home"])
             self.assertEqual(door.id_text(door.device_id(key)), item["device"])
             self.assertEqual(door.pairing_hash(home, code).hex(), item["pair"])
+
+
+class PairingLineTests(unittest.TestCase):
+    def test_python_still_makes_its_vectors(self) -> None:  # R95
+        self.assertEqual(json.loads(pairing_vectors.FILE.read_text())["vectors"], pairing_vectors.make())
+
+    def test_every_line_is_written_as_it_was_read(self) -> None:
+        for name, value in pairing_vectors.usable():
+            with self.subTest(name=name):
+                line = door.write_line(value)
+                self.assertEqual(door.write_line(door.read_line(line)), line)
 
 
 class RandomTests(unittest.TestCase):

@@ -8,7 +8,9 @@ is a plain dictionary of texts, as the vectors write it down.
 from __future__ import annotations
 
 import base64
+import binascii
 import hashlib
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -25,6 +27,8 @@ SEAL = 24
 KEYS_LIMIT = 1_024
 WINDOW_MIN, WINDOW_MAX = 196_608, 16_777_216
 SECONDS_MAX = 600
+URL_LIMIT = 512
+LINE_LIMIT = 2_048
 NAMES_LIMIT = 32
 NAME_LIMIT = 32
 NAME_ALPHABET = frozenset(b"abcdefghijklmnopqrstuvwxyz0123456789.-")
@@ -156,6 +160,35 @@ def read_begin(value: bytes) -> str:
     return value.hex()
 
 
+def several(lowest: int, highest: int) -> tuple[Callable[[bytes], str], Callable[[str], bytes]]:
+    """So many different runs of 32 bytes, one after the other."""
+
+    def read(value: bytes) -> str:
+        if len(value) % 32 or not lowest <= len(value) // 32 <= highest:
+            raise LengthError
+        return value.hex()
+
+    return read, bytes.fromhex
+
+
+def read_doors(value: bytes) -> str:
+    """One key, or two different ones."""
+    text = several(1, 2)[0](value)
+    if value[:32] == value[32:]:
+        raise ValueError
+    return text
+
+
+def read_url(value: bytes) -> str:
+    """Where the door listens."""
+    if not 1 <= len(value) <= URL_LIMIT:
+        raise LengthError
+    text = value.decode()
+    if not re.fullmatch(r"wss?://[a-z0-9.-]+:[1-9][0-9]{0,4}(/[!-~]*)?", text) or "#" in text:
+        raise ValueError
+    return text
+
+
 FIELDS = {
     "home": Field(1, *fixed(16)),
     "pair": Field(2, *fixed(32)),
@@ -169,6 +202,11 @@ FIELDS = {
     "more": Field(10, *number(1, 0, 1)),
     "seconds": Field(11, *number(4, 1, SECONDS_MAX)),
     "nonce": Field(12, *fixed(8)),
+    "box": Field(13, *fixed(32)),
+    "doors": Field(14, read_doors, bytes.fromhex),
+    "code": Field(15, *fixed(16)),
+    "url": Field(16, read_url, str.encode),
+    "pins": Field(17, *several(1, 4)),
 }
 
 
@@ -335,3 +373,41 @@ def encode_message(value: Value) -> bytes:
         return bytes([value["kind"] == "sealed"]) + bytes.fromhex(value["body"])
     rest = bytes.fromhex(value.get("device", "") + value["sid"] + value["d"])
     return bytes([FRAME_NUMBERS[value["kind"]]]) + rest
+
+
+# The pairing line.
+
+LINE_PREFIX = "tk1:"
+LINE_FIELDS = ("home", "box", "doors", "code", "url", "pins?")
+
+
+class LineError(Exception):
+    """A text that is no pairing line, and why."""
+
+
+def write_line(value: Value) -> str:
+    """The line that a box shows; the home is worked out from the key of the box."""
+    home = home_id(bytes.fromhex(value["box"])).hex()
+    fields = write_shape({"home": home, **value}, LINE_FIELDS)
+    return LINE_PREFIX + base64.urlsafe_b64encode(fields).decode().rstrip("=")
+
+
+def read_line(line: str) -> Value:
+    """Reads what a box shows."""
+    text = line.strip()
+    if not text.startswith(LINE_PREFIX):
+        raise LineError("otherVersion" if re.match(r"tk[0-9]*:", text) else "noLine")
+    digits = text.removeprefix(LINE_PREFIX)
+    if len(text) > LINE_LIMIT or not re.fullmatch(r"[A-Za-z0-9_-]*", digits):
+        raise LineError("noText")
+    try:
+        data = base64.urlsafe_b64decode(digits + "=" * (-len(digits) % 4))
+    except binascii.Error:
+        raise LineError("noText") from None
+    # Bits that are left over are zero.
+    if base64.urlsafe_b64encode(data).decode().rstrip("=") != digits:
+        raise LineError("noText")
+    value = read_shape(data, 0, "pairing-line", LINE_FIELDS)
+    if value["home"] != home_id(bytes.fromhex(value["box"])).hex():
+        raise LineError("wrongHome")
+    return value

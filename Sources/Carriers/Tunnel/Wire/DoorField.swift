@@ -14,6 +14,12 @@ enum DoorField: UInt8 {
     case more = 10
     case seconds = 11
     case nonce = 12
+    // Those of a pairing line, which is no message of a link.
+    case box = 13
+    case doors = 14
+    case code = 15
+    case url = 16
+    case pins = 17
 
     var name: String {
         switch self {
@@ -29,6 +35,11 @@ enum DoorField: UInt8 {
         case .more: "more"
         case .seconds: "seconds"
         case .nonce: "nonce"
+        case .box: "box"
+        case .doors: "doors"
+        case .code: "code"
+        case .url: "url"
+        case .pins: "pins"
         }
     }
 }

@@ -111,6 +111,40 @@ struct DoorFields {
         return value == 1
     }
 
+    func boxKey() throws(DoorWireError) -> StaticPublicKey {
+        try require(.box) { StaticPublicKey($0) }
+    }
+
+    /// One key, or two different ones, the one to try first in front.
+    func doorKeys() throws(DoorWireError) -> [StaticPublicKey] {
+        let keys: [StaticPublicKey] = try require(.doors) { value in
+            guard value.count == 32 || value.count == 64 else { return nil }
+            return stride(from: 0, to: value.count, by: 32).compactMap { StaticPublicKey(value[$0..<$0 + 32]) }
+        }
+        guard keys.count == Set(keys).count else { throw fault(.badValue, .doors) }
+        return keys
+    }
+
+    func code() throws(DoorWireError) -> Bytes {
+        try require(.code) { $0.count == PairingHash.codeLength ? $0 : nil }
+    }
+
+    func url() throws(DoorWireError) -> ServiceURL {
+        let value: Bytes = try require(.url) { (1...PairingLine.maxURLBytes).contains($0.count) ? $0 : nil }
+        guard let text = String(validating: value), let url = try? ServiceURL(text), url.endpoint.port > 0 else {
+            throw fault(.badValue, .url)
+        }
+        return url
+    }
+
+    func pinsIfAny() throws(DoorWireError) -> [PublicKeyHash] {
+        guard has(.pins) else { return [] }
+        return try require(.pins) { value in
+            guard value.count % 32 == 0, (1...PairingLine.maxPins).contains(value.count / 32) else { return nil }
+            return stride(from: 0, to: value.count, by: 32).compactMap { PublicKeyHash(value[$0..<$0 + 32]) }
+        }
+    }
+
     private func number(_ field: DoorField, in range: ClosedRange<UInt32>) throws(DoorWireError) -> UInt32 {
         let value: UInt32 = try require(field) { value in
             guard value.count == 4 else { return nil }
