@@ -89,6 +89,41 @@ import TunnelCarrier
         }
     }
 
+    // B10
+    @Test func `A ghost that does not read is closed all the same`() throws {
+        let house = try DoorHouse()
+        try house.simulation.run {
+            let listener = try await house.listen()
+            let device = StaticPrivateKey()
+            let box = try await LivePeer.box(house, devices: [device.publicKey])
+            let ghost = try await LivePeer.client(house, key: device, of: box)
+            let id = DeviceID(of: device.publicKey)
+            try await ghost.send(TunnelFrame(.begin, session: Self.one, payload: [1]))
+            try await ghost.say(.credit(device: nil, session: Self.one, total: 1 << 40))
+            // The ghost says that it takes all, and takes nothing: the wire toward it fills up.
+            var lane = SendLane(device: id, session: Self.one, window: DoorLimits.defaultWindow)
+            var seen = 0
+            for nonce in UInt64(0)..<400 {
+                lane.put(
+                    TunnelFrame(.control, device: id, session: Self.one, payload: Bytes(repeating: 1, count: 30_000)))
+                while let frame = lane.next() { try await box.send(frame) }
+                try await box.say(.check(nonce: nonce))
+                try await box.hear { $0.controls.contains(.here(nonce: nonce)) }
+                for control in box.controls[seen...] {
+                    if case .credit(_, _, let total) = control { lane.credit(total) }
+                }
+                seen = box.controls.count
+            }
+            #expect(lane.waitingCost > 0)
+            let newer = try await LivePeer.client(house, key: device, of: box)
+            #expect(await end(of: ghost.socket) == .displaced)
+            for peer in [newer, box] { await peer.socket.close() }
+            await listener.close()
+        }
+        house.simulation.drain()
+        #expect(house.network.openPaths(of: .memory) == 0 && house.simulation.time.nextDeadline == nil)
+    }
+
     @Test func `A box whose socket nobody reads stops the one who sends to it, and no more than a window waits`() throws
     {
         let house = try DoorHouse()

@@ -59,7 +59,11 @@ import TunnelCarrier
                 model.leave(box: box, nil)
                 boxes[box].end()
             case (6, _, _), (7, _, _):
-                guard openClients.count < 12 else { return }
+                if openClients.count > 11, let oldest = openClients.first(where: { model.clients[$0].isThere }) {
+                    model.leave(client: oldest, nil)
+                    clients[oldest].end()
+                    return
+                }
                 let tun = Bool.random(using: &random) ? sid : nil
                 openClients.append(clients.count)
                 clients.append(ScriptedClient(world, key: devices[device], home: HomeID(of: homes[home].publicKey)))
@@ -69,7 +73,7 @@ import TunnelCarrier
                 guard !model.clients[client].hasEntered || sid == 0 else { return }
                 model.enter(client)
                 try clients[client].say(.enter)
-            case (11, let client?, _):
+            case (11, let client?, _) where openClients.count > 3:
                 model.leave(client: client, nil)
                 clients[client].end()
             case (12..<15, let client?, _) where model.clients[client].hasEntered || device == 0:

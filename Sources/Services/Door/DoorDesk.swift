@@ -9,11 +9,13 @@ actor DoorDesk {
         let writer = Signal()
         /// What the door says has been taken, or the link has ended.
         let reader = Signal()
+        /// The link has ended.
+        let closer = Signal()
         /// How the socket is closed, where this end does.
         var close: Close?
         var isOver = false
-        /// Whether one of the two tasks has ended.
-        var isHalfOver = false
+        /// How many of the three tasks are still there.
+        var tasks = 3
     }
 
     nonisolated let executor: any SerialExecutor & TaskExecutor
@@ -72,23 +74,35 @@ actor DoorDesk {
         return nil
     }
 
-    /// The socket has ended, or one of the link's tasks has.
-    ///
-    /// - Returns: with what the socket is to be closed, where this end closes it.
-    @discardableResult
-    func ended(_ link: UInt64) -> Close? {
-        guard let waiters = links[link] else { return nil }
+    /// The socket has ended, or the task that reads or writes has.
+    func ended(_ link: UInt64) {
+        guard let waiters = links[link] else { return }
         table.ended(link, now: time.now())
         settle()
         over(waiters)
-        if waiters.isHalfOver { links[link] = nil }
-        waiters.isHalfOver = true
-        if links.isEmpty { setTimer() }
+        leave(link, waiters)
+    }
+
+    /// Waits for the end of the link.
+    ///
+    /// - Returns: with what the socket is to be closed; nil where it has ended by itself.
+    func closing(_ link: UInt64) async -> Close? {
+        guard let waiters = links[link] else { return nil }
+        while !waiters.isOver, await waiters.closer.wait() {}
+        defer { leave(link, waiters) }
         return waiters.close
+    }
+
+    private func leave(_ link: UInt64, _ waiters: Waiters) {
+        waiters.tasks -= 1
+        guard waiters.tasks == 0 else { return }
+        links[link] = nil
+        if links.isEmpty { setTimer() }
     }
 
     private func over(_ waiters: Waiters) {
         waiters.isOver = true
+        waiters.closer.signal()
         waiters.writer.signal()
         waiters.reader.signal()
     }

@@ -1,6 +1,6 @@
 internal import TransportKit
 
-/// One leg of a door. Each link has a task that reads, one that writes, and one that refuses streams; all end with the socket.
+/// One leg of a door. Each link has tasks that read, write, close and refuse streams; all end with the socket.
 struct DoorLegService: Service {
     private let leg: DoorLeg
     private let desk: DoorDesk
@@ -20,6 +20,7 @@ struct DoorLegService: Service {
         await withTaskGroup(of: Void.self) { group in
             group.addTask(executorPreference: executor) { await read(socket, link) }
             group.addTask(executorPreference: executor) { await write(socket, link) }
+            group.addTask(executorPreference: executor) { await close(socket, link) }
             if socket.info.capabilities.contains(.streams) {
                 group.addTask(executorPreference: executor) { await refuseStreams(of: socket) }
             }
@@ -36,7 +37,12 @@ struct DoorLegService: Service {
         while let batch = await desk.next(link) {
             do throws(Close) { try await socket.send(batch) } catch { break }
         }
-        if let close = await desk.ended(link) { await socket.close(close.code, reason: close.reason) }
+        await desk.ended(link)
+    }
+
+    /// Apart from the task that writes: that one may be stuck on a peer that does not read.
+    private func close(_ socket: any Socket, _ link: UInt64) async {
+        if let close = await desk.closing(link) { await socket.close(close.code, reason: close.reason) }
     }
 
     private func refuseStreams(of socket: any Socket) async {
