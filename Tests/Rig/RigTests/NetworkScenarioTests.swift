@@ -3,7 +3,7 @@ import Testing
 
 extension RigSuite {
     /// Networks that go, come back as others, or are not what they seem.
-    @Suite(.timeLimit(.minutes(4))) struct NetworkScenarioTests {
+    @Suite(.timeLimit(Length.limit(minutes: 4))) struct NetworkScenarioTests {
         private static let word = Array("still there?".utf8)
 
         // B06; with RIG_LONG=1 the link is away for a minute.

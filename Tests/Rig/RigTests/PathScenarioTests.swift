@@ -3,7 +3,7 @@ import Testing
 
 extension RigSuite {
     /// A client whose network changes, sleeps or dies under a session.
-    @Suite(.timeLimit(.minutes(5))) struct PathScenarioTests {
+    @Suite(.timeLimit(Length.limit(minutes: 5))) struct PathScenarioTests {
         private static let word = Array("still there?".utf8)
 
         private func makeTunnel(

@@ -3,7 +3,7 @@ import Testing
 
 extension RigSuite {
     /// Somebody else answers in place of the door (B34). The two tests take 25 s.
-    @Suite(.timeLimit(.minutes(4))) struct PortalScenarioTests {
+    @Suite(.timeLimit(Length.limit(minutes: 4))) struct PortalScenarioTests {
         private static let words = "the network needs sign-in or is intercepted"
 
         // B34; with RIG_LONG=1 the portal opens after two minutes.
