@@ -212,6 +212,14 @@ let package = Package(
             name: "RigTests", dependencies: ["TransportKit", "TransportIO", "RigSupport"], path: "Tests/Rig/RigTests",
             swiftSettings: strict),
         // Peers that nobody here wrote.
+        .target(name: "CFuzz", path: "Tests/Fuzz/CFuzz"),
+        .testTarget(
+            name: "FuzzTests",
+            dependencies: [
+                "TransportKit", "TransportIO", "QUICTransport", "WebSocketTransport", "MuxCarrier", "NoiseCarrier",
+                "TunnelCarrier", "TransportHost", "TransportKitTesting", "CFuzz",
+            ],
+            path: "Tests/Fuzz/FuzzTests", swiftSettings: strict),
         .testTarget(
             name: "InteropTests",
             dependencies: [
