@@ -15,7 +15,6 @@ actor FakeDoor {
         /// What it says the box can take; nil for what the box has said.
         var capabilities: BoxCapabilities?
         var passesToBox = true
-        var passesToClients = true
         /// Whether it says to clients that it is there.
         var answersChecks = true
         /// Changes what it passes on.
@@ -64,6 +63,8 @@ actor FakeDoor {
     var client: Link?
     var box: Link?
     private var capabilities: BoxCapabilities?
+    /// The sessions that clients have begun: nothing else is passed to them.
+    private var begun: Set<TunnelSessionID> = []
 
     init(_ keys: [StaticPrivateKey], executor: ManualExecutor) {
         self.keys = keys
@@ -168,7 +169,9 @@ actor FakeDoor {
         case .frame(let frame):
             if isBox {
                 fromBoxes.append(frame)
-                guard script.passesToClients, let client, frame.device == DeviceID(of: client.peer) else { return }
+                guard let client, frame.device == DeviceID(of: client.peer), begun.contains(frame.session) else {
+                    return
+                }
                 var passed = script.change(frame)
                 passed.device = nil
                 await client.pass(passed)
@@ -182,6 +185,7 @@ actor FakeDoor {
 
     private func toBox(_ frame: TunnelFrame, from link: Link) async {
         fromClients.append(frame)
+        if frame.kind == .begin { begun.insert(frame.session) }
         guard let box, box.isIn else {
             if !frame.isEnd { await link.pass(.end(session: frame.session)) }
             return
@@ -196,6 +200,7 @@ actor FakeDoor {
     // MARK: - By hand
 
     var hasClient: Bool { client != nil }
+    var hasBox: Bool { box != nil }
 
     func toClient(_ frame: TunnelFrame) async { await client?.pass(frame) }
 

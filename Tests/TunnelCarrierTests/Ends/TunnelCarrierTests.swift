@@ -13,7 +13,7 @@ import TransportKitTesting
     @Test func `The first message of a session rides in message 1 to the door`() throws {
         let rig = TunnelRig()
         rig.network.change { $0.delay = .milliseconds(10) }
-        try rig.simulation.run {
+        try rig.run {
             try await rig.openDoor()
             let running = await rig.echo(try rig.uplink())
             let tunnel = try rig.tunnel()
@@ -40,7 +40,7 @@ import TransportKitTesting
     @Test func `A session that comes while the link is dialled begins with message 2`() throws {
         let rig = TunnelRig()
         rig.network.change { $0.delay = .milliseconds(10) }
-        try rig.simulation.run {
+        try rig.run {
             try await rig.openDoor()
             let running = await rig.echo(try rig.uplink())
             let tunnel = try rig.tunnel()
@@ -61,7 +61,7 @@ import TransportKitTesting
     // R82, R166
     @Test func `An end from the box is followed by a new session with a new number`() throws {
         let rig = TunnelRig()
-        try rig.simulation.run {
+        try rig.run {
             try await rig.openDoor()
             let running = await rig.echo(try rig.uplink())
             let carrier = rig.sealed(over: try rig.tunnel())
@@ -88,7 +88,7 @@ import TransportKitTesting
     // R81, R167
     @Test func `A box that ends every session at its first message gets eight in a minute`() throws {
         let rig = TunnelRig()
-        try rig.simulation.run {
+        try rig.run {
             try await rig.openDoor()
             let running = await rig.serve(try rig.uplink()) { _ in }
             let carrier = rig.sealed(over: try rig.tunnel())
@@ -107,7 +107,7 @@ import TransportKitTesting
     // R85, R168
     @Test func `A wake dials afresh and lets nobody wait`() throws {
         let rig = TunnelRig()
-        try rig.simulation.run {
+        try rig.run {
             try await rig.openDoor()
             let running = await rig.echo(try rig.uplink())
             let carrier = rig.sealed(over: try rig.tunnel())
@@ -126,7 +126,7 @@ import TransportKitTesting
     // R86, R168
     @Test func `Closing a session ends it at the box and leaves the link`() throws {
         let rig = TunnelRig()
-        try rig.simulation.run {
+        try rig.run {
             try await rig.openDoor()
             let running = await rig.echo(try rig.uplink())
             let tunnel = try rig.tunnel()
@@ -152,7 +152,7 @@ import TransportKitTesting
     @Test func `A refusal tries the door's next key with the same first message`() throws {
         let newer = StaticPrivateKey()
         let rig = TunnelRig(doorKeys: [newer])
-        try rig.simulation.run {
+        try rig.run {
             try await rig.openDoor()
             let uplink = BoxUplink(
                 through: try rig.dialer(isBox: true), key: rig.box, doorKeys: [rig.doorKey, newer].map(\.publicKey),
@@ -178,7 +178,7 @@ import TransportKitTesting
     // R91
     @Test func `Where the box is not linked or takes no sessions, another carrier is tried at once`() throws {
         let rig = TunnelRig()
-        try rig.simulation.run {
+        try rig.run {
             try await rig.openDoor()
             let carrier = rig.sealed(over: try rig.tunnel())
             let start = rig.simulation.time.now()
@@ -208,7 +208,7 @@ import TransportKitTesting
     // R87, R88, R89, R168
     @Test func `A new client pairs through the door, which sees only the hash`() throws {
         let rig = TunnelRig()
-        try rig.simulation.run {
+        try rig.run {
             let code = Bytes((0..<16).map { _ in UInt8.random(in: 0...255) })
             rig.admission.codes.withLock { _ = $0.insert(code) }
             try await rig.openDoor()
@@ -233,7 +233,7 @@ import TransportKitTesting
     // B40
     @Test func `A door that does not route by the link any more is left within 40 s`() throws {
         let rig = TunnelRig()
-        try rig.simulation.run {
+        try rig.run {
             try await rig.openDoor()
             let running = await rig.echo(try rig.uplink())
             let carrier = rig.sealed(over: try rig.tunnel())
@@ -256,7 +256,7 @@ import TransportKitTesting
 
     @Test func `A second session ends the first, and a cancelled open leaves the carrier usable`() throws {
         let rig = TunnelRig()
-        try rig.simulation.run {
+        try rig.run {
             try await rig.openDoor()
             let running = await rig.echo(try rig.uplink())
             let carrier = rig.sealed(over: try rig.tunnel())
@@ -279,7 +279,7 @@ import TransportKitTesting
     // R72, R79
     @Test func `A handshake that nobody answers is repeated on the standing socket under a new number`() throws {
         let rig = TunnelRig()
-        try rig.simulation.run {
+        try rig.run {
             try await rig.openDoor()
             let running = await rig.echo(try rig.uplink())
             await rig.door.set { $0.passesToBox = false }

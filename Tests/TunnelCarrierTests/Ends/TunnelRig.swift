@@ -28,6 +28,11 @@ final class TunnelRig: Sendable {
         admission.keys.withLock { $0 = [device.publicKey] }
     }
 
+    /// Checks keep the time going for ever, so a test that waits for nothing ends here.
+    func run(_ body: @escaping @Sendable () async throws -> Void) throws {
+        try simulation.run(limit: .seconds(3_600), body)
+    }
+
     private func url(isBox: Bool) throws -> ServiceURL {
         try ServiceURL(isBox ? "wss://door.example:2/v1/box" : "wss://door.example:1/v1/app")
     }

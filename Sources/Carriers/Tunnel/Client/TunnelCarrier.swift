@@ -61,8 +61,7 @@ public actor TunnelCarrier: Carrier {
 
     deinit {
         guard let connection else { return }
-        let close = Close(.goingAway, reason: "nobody holds the carrier any more", origin: .local)
-        Task(executorPreference: executor) { await connection.stop(close) }
+        Task(executorPreference: executor) { await connection.endOnceUnused() }
     }
 
     /// The executor it was given.

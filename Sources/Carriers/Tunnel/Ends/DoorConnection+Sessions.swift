@@ -197,5 +197,18 @@ extension DoorConnection {
         guard let handle = handles[id] else { return }
         abandon(handle, Close(.goingAway, reason: "nobody holds the socket any more", origin: .local))
         handles[id] = nil
+        endIfUnused()
+    }
+
+    /// Nobody opens sessions any more: the link ends with the last of them.
+    func endOnceUnused() {
+        isOrphaned = true
+        endIfUnused()
+    }
+
+    private func endIfUnused() {
+        guard isOrphaned, handles.isEmpty else { return }
+        let close = Close(.goingAway, reason: "nobody holds the carrier any more", origin: .local)
+        Task(executorPreference: executor) { await self.stop(close) }
     }
 }

@@ -37,6 +37,8 @@ actor DoorConnection {
     /// Why no session of a client can be had over the link as it stands (R91).
     private(set) var unavailable: Close?
     private var stopping: Close?
+    /// Whether nobody is left who opens sessions.
+    var isOrphaned = false
     var handles: [UInt64: TunnelHandle] = [:]
     var ids: [TunnelAddress: UInt64] = [:]
     private var nextID: UInt64 = 0
