@@ -44,12 +44,15 @@ final class EnginePair {
     private let serverLimits: Limits
     private let keepalive: Keepalive
     private let serverProtocols: [String]
+    private let visits: Visits?
     private var random: SeededGenerator
     private var flights: [Flight] = []
     private var sent = 0
     private var wasDropped = false
     private let room = PacketRoom()
     let resetSecret = ResetSecret(key: Bytes("a key"))
+    /// Whether the client must prove where it is (RFC 9000 §8.1.2).
+    var asksForProof = false
     /// Whether a damaged copy of every datagram arrives before it.
     var flipsBits = false
     /// Bytes that arrived at either end.
@@ -59,10 +62,15 @@ final class EnginePair {
     final class Owner: QUICConnectionOwner {
         var targets: [Target] = []
         var ends: [Close] = []
+        /// What it does with a target, at once.
+        var serve: ((QUICConnection) -> Void)?
 
         func connectionWantsToSend(_ connection: QUICConnection) {}
         func connectionHandshakeDone(_ connection: QUICConnection) {}
-        func connection(_ connection: QUICConnection, asksFor target: Target) { targets.append(target) }
+        func connection(_ connection: QUICConnection, asksFor target: Target) {
+            targets.append(target)
+            serve?(connection)
+        }
         func connectionEnded(_ connection: QUICConnection, with close: Close) { ends.append(close) }
     }
 
@@ -97,7 +105,7 @@ final class EnginePair {
     init(
         link: Link = Link(), seed: UInt64 = 1, limits: Limits = Limits(), serverLimits: Limits? = nil,
         keepalive: Keepalive = Keepalive(interval: nil), serverProtocols: [String] = [WireNames.alpnPeer],
-        security: ClientSecurity? = nil, usualRoundTrip: Duration? = nil
+        security: ClientSecurity? = nil, usualRoundTrip: Duration? = nil, visits: Visits? = nil
     ) throws {
         let files = try Self.files.get()
         self.link = link
@@ -105,16 +113,19 @@ final class EnginePair {
         self.serverProtocols = serverProtocols
         random = SeededGenerator(seed: seed)
         self.serverLimits = serverLimits ?? limits
-        serverCredentials = try TLSServerCredentials(ServerSecurity(identity: files))
+        self.visits = visits
+        serverCredentials = try visits?.server ?? TLSServerCredentials(ServerSecurity(identity: files))
         let credentials = try TLSClientCredentials(
-            security ?? ClientSecurity(trust: .file(files.certificate)), tickets: nil)
+            security ?? ClientSecurity(trust: .file(files.certificate)), tickets: visits?.tickets)
         let tls = try TLSSession.client(
-            credentials, host: .ipv4(.loopback), port: 4433, protocols: [WireNames.alpnPeer], forQUIC: true)
+            credentials, host: .ipv4(.loopback), port: visits?.port ?? 4433, protocols: [WireNames.alpnPeer],
+            forQUIC: true, earlyData: visits?.words != nil)
         client = try QUICConnection(
             dialling: Self.serverAddress, from: Self.clientAddress, tls: tls, limits: limits, keepalive: keepalive,
             usualRoundTrip: usualRoundTrip, now: now)
         mover.pair = self
         client.owner = mover
+        if let words = visits?.words { client.sendEarly(words.target, firstFlight: words.firstFlight) }
     }
 
     /// What a client says first.
@@ -202,8 +213,14 @@ final class EnginePair {
         delivered += flight.bytes.count
         try flight.bytes.withUnsafeBytes { bytes in
             if flight.toServer {
+                if server == nil, asksForProof, !resetSecret.isProven(bytes, from: flight.address, now: now) {
+                    guard let retry = resetSecret.retry(for: bytes, from: flight.address, now: now) else { return }
+                    return retry.withUnsafeBytes { send($0, toServer: false) }
+                }
                 if server == nil, !wasDropped, QUICConnection.canBegin(with: bytes) {
-                    let tls = try TLSSession.server(serverCredentials, protocols: serverProtocols, forQUIC: true)
+                    let tls = try TLSSession.server(
+                        serverCredentials, protocols: serverProtocols, forQUIC: true,
+                        earlyData: visits?.takesEarlyData ?? false)
                     server = try QUICConnection(
                         accepting: bytes, from: flight.address, to: Self.serverAddress, tls: tls,
                         resetSecret: resetSecret, limits: serverLimits, keepalive: keepalive, now: now)

@@ -61,6 +61,24 @@ import TransportKit
         #expect(check(message(8, 1), &client, .handshake, piece: 64) == 10)
     }
 
+    // GnuTLS 3.7 makes the keys of early data a second time, which ngtcp2 answers with the end of the process.
+    @Test(arguments: [1, 2, 5, 33, 1000])
+    func `A HelloRetryRequest is refused by a client that has sent early data`(piece: Int) {
+        var retry = message(2, 80)
+        retry.replaceSubrange(4..<4 + HandshakeGuard.retryBeginning.count, with: HandshakeGuard.retryBeginning)
+        var early = HandshakeGuard(isServer: false)
+        early.refusesRetry = true
+        #expect(check(retry, &early, .initial, piece: piece) == 10)
+        var late = HandshakeGuard(isServer: false)
+        #expect(check(retry + message(2, 80), &late, .initial, piece: piece) == nil)
+        #expect(late.hasRetried)
+        retry[37] ^= 1
+        var other = HandshakeGuard(isServer: false)
+        other.refusesRetry = true
+        #expect(check(retry, &other, .initial, piece: piece) == nil)
+        #expect(!other.hasRetried)
+    }
+
     @Test func `A message of absurd length is refused`() {
         var client = HandshakeGuard(isServer: false)
         #expect(check([11, 0xff, 0xff, 0xff], &client, .handshake, piece: 4) == 10)

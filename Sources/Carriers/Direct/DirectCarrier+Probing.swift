@@ -71,6 +71,7 @@ extension DirectCarrier {
         options.claim = .gone
         options.usualRoundTrip = ledger.record(of: path).smoothedRoundTrip ?? options.usualRoundTrip
         options.firstFlight = nil
+        options.earlyData = false
         context.log.debug("\(url.endpoint): \(name.displayName) stands back, and is tried only to learn")
         probe = .dialling(
             Task(executorPreference: context.executor) { [self, url, options] in

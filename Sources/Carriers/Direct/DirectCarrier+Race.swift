@@ -76,6 +76,8 @@ extension DirectCarrier {
         options.claim = claim
         options.usualRoundTrip = establishment.record.smoothedRoundTrip ?? options.usualRoundTrip
         options.firstFlight = isProbe ? nil : establishment.firstFlight
+        // A probe says nothing.
+        if isProbe { options.earlyData = false }
         let (steps, time, told) = (establishment.steps(of: name), context.time, options.progress)
         let start = establishment.race.start
         options.progress = { progress in

@@ -8,6 +8,9 @@ public protocol Service: Sendable {
     /// What it needs of a socket. A route on a listener that cannot give it is refused when the host is built.
     var requires: Capabilities { get }
 
+    /// Whether it may be given an ``EarlySocket`` before the handshake is done, on a listener that takes early data.
+    var answersEarly: Bool { get }
+
     /// Talks to one peer until either end closes.
     func serve(_ socket: any Socket, target: Target) async
 }
@@ -15,4 +18,7 @@ public protocol Service: Sendable {
 extension Service {
     /// Messages are enough.
     public var requires: Capabilities { [] }
+
+    /// What came early may be a recording, so a service has to ask for it.
+    public var answersEarly: Bool { false }
 }

@@ -10,6 +10,13 @@ public struct DialOptions: Sendable {
     public var keepalive = Keepalive()
     /// The first message, sent as early as the wire can, at the latest as the first message after opening.
     public var firstFlight: Bytes?
+    /// Whether TLS tickets are kept in memory, and used, so that the next handshake with the service spares certificates
+    /// (R17). A ticket is used once, for the same URL, rules and protocol.
+    public var tickets = true
+    /// Whether the target and `firstFlight` travel with the first packet where a ticket allows it (0-RTT, R14): an answer
+    /// comes a round trip sooner, and anybody who records them can send them again. Needs `tickets`, and QUIC. The socket
+    /// opens when the handshake is done in any case; a service that does not take early data gets both then.
+    public var earlyData = false
     /// How long a round trip to the service usually takes, where that is known: a first packet that is lost is then sent
     /// again sooner (RFC 9002 §6.2.2).
     public var usualRoundTrip: Duration?

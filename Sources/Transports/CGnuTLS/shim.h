@@ -7,10 +7,37 @@
 
 // Swift imports neither GnuTLS's macros with casts nor those that collide with an enumeration of the same name.
 
-static inline int tk_gnutls_init(gnutls_session_t *session, int is_server, int with_tickets)
+static inline int tk_gnutls_init(gnutls_session_t *session, int is_server, int with_tickets, int with_early_data)
 {
 	unsigned flags = (is_server ? GNUTLS_SERVER : GNUTLS_CLIENT) | GNUTLS_NONBLOCK;
-	return gnutls_init(session, with_tickets ? flags : flags | GNUTLS_NO_TICKETS);
+	if (!with_tickets)
+		flags |= GNUTLS_NO_TICKETS;
+	// Early data is QUIC's alone, which has no EndOfEarlyData (RFC 9001 §8.3).
+	if (with_early_data)
+		flags |= GNUTLS_ENABLE_EARLY_DATA | GNUTLS_NO_END_OF_EARLY_DATA;
+	return gnutls_init(session, flags);
+}
+
+static inline int tk_gnutls_took_early_data(gnutls_session_t session)
+{
+	return (gnutls_session_get_flags(session) & GNUTLS_SFLAGS_EARLY_DATA) != 0;
+}
+
+static inline int tk_gnutls_note_early_data(void *context, unsigned id, const unsigned char *data, unsigned length)
+{
+	(void) data;
+	(void) length;
+	if (id == 42)
+		*(int *) context = 1;
+	return 0;
+}
+
+// Whether a ClientHello, without the header of its message, offers early data (RFC 8446 §4.2.10).
+static inline int tk_gnutls_offers_early_data(const gnutls_datum_t *hello)
+{
+	int offers = 0;
+	(void) gnutls_ext_raw_parse(&offers, tk_gnutls_note_early_data, hello, GNUTLS_EXT_RAW_FLAG_TLS_CLIENT_HELLO);
+	return offers;
 }
 
 static inline int tk_gnutls_generate_ec(gnutls_x509_privkey_t key, gnutls_ecc_curve_t curve)

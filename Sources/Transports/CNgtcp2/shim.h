@@ -99,6 +99,8 @@ typedef struct tk_quic {
     uint8_t id_prefix;
     uint8_t has_id_prefix;
     uint8_t has_reset_secret;
+    /// Whether the dialling end has sent early data, or may have.
+    uint8_t has_early_data;
     /// The path and ECN bits of the packet that was written last.
     ngtcp2_path_storage path;
     ngtcp2_pkt_info info;
@@ -314,10 +316,25 @@ static inline int tk_quic_on_crypto(
     return ngtcp2_crypto_recv_crypto_data_cb(connection, level, offset, bytes, count, user_data);
 }
 
+/// Makes the library forget the streams of early data that the service has not taken. GnuTLS says so only at the end.
+static inline int tk_quic_settle_early_data(tk_quic *quic)
+{
+    gnutls_session_t session = (gnutls_session_t) ngtcp2_conn_get_tls_native_handle(quic->connection);
+    if (!quic->has_early_data || gnutls_session_get_flags(session) & GNUTLS_SFLAGS_EARLY_DATA)
+        return 0;
+#if TK_QUIC_1
+    return ngtcp2_conn_tls_early_data_rejected(quic->connection);
+#else
+    return ngtcp2_conn_early_data_rejected(quic->connection);
+#endif
+}
+
 static inline int tk_quic_on_handshake_completed(ngtcp2_conn *connection, void *user_data)
 {
     tk_quic *quic = tk_quic_of(user_data);
     (void) connection;
+    if (tk_quic_settle_early_data(quic) != 0)
+        return NGTCP2_ERR_CALLBACK_FAILURE;
     quic->events.handshake_completed(quic->sink);
     return 0;
 }
@@ -657,6 +674,59 @@ static inline int tk_quic_set_tls(tk_quic *quic, gnutls_session_t session, int i
 static inline void tk_quic_release_tls(tk_quic *quic)
 {
     ngtcp2_conn_set_tls_native_handle(quic->connection, NULL);
+}
+
+/// Enough for what `tk_quic_remember` writes.
+#define TK_QUIC_MEMORY 256
+
+/// Writes down what early data to this service must know, once its parameters are here: 0 where that cannot be done. Only
+/// this program, with this version of the library, can read it.
+static inline size_t tk_quic_remember(tk_quic *quic, uint8_t memory[TK_QUIC_MEMORY])
+{
+#if TK_QUIC_1
+    ngtcp2_ssize count = ngtcp2_conn_encode_0rtt_transport_params(quic->connection, memory, TK_QUIC_MEMORY);
+    return count < 0 ? 0 : (size_t) count;
+#else
+    const ngtcp2_transport_params *from = ngtcp2_conn_get_remote_transport_params(quic->connection);
+    if (!from)
+        return 0;
+    const uint64_t values[] = {
+        from->initial_max_streams_bidi, from->initial_max_streams_uni, from->initial_max_stream_data_bidi_local,
+        from->initial_max_stream_data_bidi_remote, from->initial_max_stream_data_uni, from->initial_max_data,
+        from->active_connection_id_limit, from->max_datagram_frame_size, from->max_udp_payload_size,
+    };
+    memcpy(memory, values, sizeof values);
+    return sizeof values;
+#endif
+}
+
+/// Lets the dialling end send early data by what `tk_quic_remember` wrote. Before its first packet.
+static inline int tk_quic_recall(tk_quic *quic, const uint8_t *memory, size_t count)
+{
+#if TK_QUIC_1
+    int status = ngtcp2_conn_decode_and_set_0rtt_transport_params(quic->connection, memory, count);
+    quic->has_early_data = status == 0;
+    return status;
+#else
+    uint64_t values[9];
+    ngtcp2_transport_params parameters;
+    if (count != sizeof values)
+        return NGTCP2_ERR_INVALID_ARGUMENT;
+    memcpy(values, memory, sizeof values);
+    ngtcp2_transport_params_default(&parameters);
+    parameters.initial_max_streams_bidi = values[0];
+    parameters.initial_max_streams_uni = values[1];
+    parameters.initial_max_stream_data_bidi_local = values[2];
+    parameters.initial_max_stream_data_bidi_remote = values[3];
+    parameters.initial_max_stream_data_uni = values[4];
+    parameters.initial_max_data = values[5];
+    parameters.active_connection_id_limit = values[6];
+    parameters.max_datagram_frame_size = values[7];
+    parameters.max_udp_payload_size = values[8];
+    ngtcp2_conn_set_early_remote_transport_params(quic->connection, &parameters);
+    quic->has_early_data = 1;
+    return 0;
+#endif
 }
 
 static inline void tk_quic_set_keepalive(tk_quic *quic, uint64_t nanoseconds)

@@ -51,12 +51,13 @@ struct Dial: Sendable {
             do throws(TransportError) {
                 let session = try TLSSession.client(
                     credentials, host: url.endpoint.host, port: url.endpoint.port,
-                    protocols: [options.applicationProtocol], forQUIC: true)
+                    protocols: [options.applicationProtocol], forQUIC: true, earlyData: options.earlyData)
                 var limits = options.limits
                 limits.handshakeTimeout = max(deadline - pool.loop.now(), .milliseconds(1))
                 let endpoint = try ClientEndpoint(
                     to: address, tls: session, limits: limits, keepalive: options.keepalive,
-                    usualRoundTrip: options.usualRoundTrip, pool: pool)
+                    usualRoundTrip: options.usualRoundTrip,
+                    early: options.earlyData ? (url.target, options.firstFlight) : nil, pool: pool)
                 return .success(LoopBound(endpoint, on: pool.loop))
             } catch {
                 return .failure(error)

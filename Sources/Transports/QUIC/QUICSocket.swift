@@ -121,3 +121,16 @@ extension QUICSocket: PathAwareSocket {
         return await question.answer(within: patience, time: loop, executor: loop)
     }
 }
+
+extension QUICSocket: EarlySocket {
+    func confirmed() async throws(Close) {
+        let waiter = Signal()
+        while true {
+            if try await connection.run({ $0.confirmation(waiter: waiter) }).get() { return }
+            guard await waiter.wait() else {
+                connection.post { $0.forgetConfirmation(waiter) }
+                throw .cancelled
+            }
+        }
+    }
+}

@@ -53,7 +53,7 @@ public struct QUICTransport: Transport {
             throw TransportError(.unsupported, "QUIC is always protected by TLS; use a wss:// URL")
         }
         let deadline = loop.now() + options.limits.handshakeTimeout
-        let credentials = try TLSClientCredentials(options.security)
+        let credentials = try TLSClientCredentials(options.security, tickets: options.tickets ? .shared : nil)
         let addresses = try await Resolver.addresses(
             of: url.endpoint.host, port: url.endpoint.port, timeout: options.limits.handshakeTimeout)
         report(.resolved(addresses), options)

@@ -13,6 +13,10 @@ package import TransportKit
 
     let sink: TLSSink
     private let credentials: CertificateStore
+    /// What the listening end seals its tickets with, which GnuTLS borrows parts of.
+    private var ticketKey: TicketKey?
+    /// What the service said of itself when it gave out the ticket with which this end offers early data.
+    package private(set) var earlyParameters: Bytes?
 
     /// Makes the dialling end.
     ///
@@ -20,8 +24,10 @@ package import TransportKit
     /// - Parameter port: together with the host it says whose tickets may be used.
     /// - Parameter protocols: the ALPN names to offer, the best first.
     /// - Parameter forQUIC: TLS 1.3 without its middlebox disguise; else TLS 1.2 or newer.
+    /// - Parameter earlyData: offers early data where a ticket allows it, and then there are ``earlyParameters``.
     package static func client(
-        _ credentials: TLSClientCredentials, host: Host, port: UInt16 = 443, protocols: [String], forQUIC: Bool
+        _ credentials: TLSClientCredentials, host: Host, port: UInt16 = 443, protocols: [String], forQUIC: Bool,
+        earlyData: Bool = false
     ) throws(TransportError) -> TLSSession {
         let name = credentials.serverName ?? host
         let key = TLSTicketStore.Key(
@@ -29,18 +35,26 @@ package import TransportKit
             fingerprint: credentials.fingerprint)
         let sink = TLSSink(
             rules: PeerRules(role: .client, host: name, pins: credentials.security.pins),
-            tickets: credentials.tickets.map { ($0, key) }, protocolIsMandatory: false)
-        let session = try TLSSession(.client, sink, credentials.store, protocols, forQUIC, credentials.tickets != nil)
+            tickets: credentials.tickets.map { ($0, key) }, protocolIsMandatory: false, holdsTickets: forQUIC)
+        let ticket = credentials.tickets?.take(key, now: TLSText.wallNow())
+        let early = earlyData && forQUIC ? ticket?.early : nil
+        let session = try TLSSession(
+            .client, sink, credentials.store, protocols, forQUIC, withTickets: credentials.tickets != nil,
+            withEarlyData: early != nil)
         if case .name(let text) = name {
             let status = unsafe text.withCString {
                 unsafe gnutls_server_name_set(session.pointer, GNUTLS_NAME_DNS, $0, text.utf8.count)
             }
             try check(status, "the server name \(text) cannot be asked for")
         }
-        if let ticket = credentials.tickets?.take(key, now: TLSText.wallNow()) {
+        if let ticket {
             // One that the library cannot use costs a full handshake and nothing else.
-            _ = unsafe ticket.withUnsafeBytes {
+            let status = unsafe ticket.data.withUnsafeBytes {
                 unsafe gnutls_session_set_data(session.pointer, $0.baseAddress, $0.count)
+            }
+            if status == GNUTLS_E_SUCCESS, let early {
+                session.earlyParameters = early
+                sink.isEarlyDataOffered = true
             }
         }
         return session
@@ -50,26 +64,37 @@ package import TransportKit
     ///
     /// - Parameter protocols: the ALPN names that are spoken, the best first. A client that offers others is refused; on
     ///   QUIC also one that offers none.
+    /// - Parameter tickets: gives out tickets and takes them.
+    /// - Parameter earlyData: takes early data with a ticket, on QUIC, each only once.
     package static func server(
-        _ credentials: TLSServerCredentials, protocols: [String], forQUIC: Bool
+        _ credentials: TLSServerCredentials, protocols: [String], forQUIC: Bool, tickets: Bool = true,
+        earlyData: Bool = false
     ) throws(TransportError) -> TLSSession {
         let pins = credentials.security.clientPins
         let sink = TLSSink(
-            rules: PeerRules(role: .server, host: nil, pins: pins ?? []), tickets: nil, protocolIsMandatory: forQUIC)
-        let session = try TLSSession(.server, sink, credentials.store, protocols, forQUIC, true)
+            rules: PeerRules(role: .server, host: nil, pins: pins ?? []), tickets: nil, protocolIsMandatory: forQUIC,
+            holdsTickets: false)
+        let earlyData = earlyData && tickets && forQUIC
+        let session = try TLSSession(
+            .server, sink, credentials.store, protocols, forQUIC, withTickets: tickets, withEarlyData: earlyData)
         unsafe gnutls_certificate_server_set_request(
             session.pointer, pins == nil ? GNUTLS_CERT_IGNORE : GNUTLS_CERT_REQUIRE)
-        unsafe try credentials.enableTickets(session.pointer, now: TLSText.wallNow())
+        if tickets {
+            session.ticketKey = unsafe try credentials.enableTickets(
+                session.pointer, earlyData: earlyData, now: TLSText.wallNow())
+        }
         return session
     }
 
     private init(
         _ role: TLSRole, _ sink: TLSSink, _ credentials: CertificateStore, _ protocols: [String], _ forQUIC: Bool,
-        _ withTickets: Bool
+        withTickets: Bool, withEarlyData: Bool
     ) throws(TransportError) {
         var pointer: gnutls_session_t?
         try Self.check(
-            unsafe tk_gnutls_init(&pointer, role == .server ? 1 : 0, withTickets ? 1 : 0), "TLS cannot be started")
+            unsafe tk_gnutls_init(
+                &pointer, role == .server ? 1 : 0, withTickets ? 1 : 0, withEarlyData ? 1 : 0),
+            "TLS cannot be started")
         guard let pointer = unsafe pointer else { throw TransportError(.resources, "there is no memory left for TLS") }
         unsafe self.pointer = unsafe pointer
         self.role = role
@@ -129,6 +154,29 @@ package import TransportKit
 
     /// Whether the handshake resumed an earlier session (R16).
     package var resumed: Bool { unsafe gnutls_session_is_resumed(pointer) != 0 }
+
+    /// What became of early data (R16): at the listening end once the ClientHello is in, at the other when the handshake
+    /// is done.
+    package var earlyData: SocketInfo.EarlyData {
+        guard sink.isEarlyDataOffered else { return .none }
+        return unsafe tk_gnutls_took_early_data(pointer) != 0 ? .accepted : .rejected
+    }
+
+    /// Whether tickets have come that wait for ``keepTickets(early:)``.
+    package var holdsTickets: Bool { !sink.heldTickets.isEmpty }
+
+    /// Keeps the tickets that have come over QUIC.
+    ///
+    /// - Parameter early: what whoever sends early data with them must know of the service; nil where nobody may.
+    package func keepTickets(early: Bytes?) {
+        guard let (store, key) = sink.tickets else { return }
+        for ticket in sink.heldTickets {
+            store.keep(
+                ticket.data, for: key, notBefore: ticket.notBefore, notAfter: ticket.notAfter,
+                early: ticket.allowsEarlyData ? early : nil)
+        }
+        sink.heldTickets = []
+    }
 
     /// The version and cipher, for example `TLS1.3 AES-128-GCM`.
     package var cipherDescription: String {

@@ -27,11 +27,24 @@ internal import TransportKit
     var output = Bytes()
     /// Set in a server that must agree on a protocol (RFC 9001 §8.1).
     let protocolIsMandatory: Bool
+    /// Whether the session is asked for its tickets, which are kept together with what the owner knows of the service.
+    let holdsTickets: Bool
+    /// The tickets that nobody has asked for yet; no peer needs to have more than a few of them kept.
+    var heldTickets: [TLSTicket] = []
+    private static let heldLimit = 4
+    /// What the ticket that is being read says of itself.
+    private var terms: TLSTicket.Terms?
+    /// Whether the dialling end has sent early data, or wants to.
+    var isEarlyDataOffered = false
 
-    init(rules: PeerRules, tickets: (store: TLSTicketStore, key: TLSTicketStore.Key)?, protocolIsMandatory: Bool) {
+    init(
+        rules: PeerRules, tickets: (store: TLSTicketStore, key: TLSTicketStore.Key)?, protocolIsMandatory: Bool,
+        holdsTickets: Bool
+    ) {
         self.rules = rules
         self.tickets = tickets
         self.protocolIsMandatory = protocolIsMandatory
+        self.holdsTickets = holdsTickets
     }
 
     var inputCount: Int { unsafe input.count + borrowed.count }
@@ -109,15 +122,27 @@ internal import TransportKit
         }
         let message = rules.role == .client ? GNUTLS_HANDSHAKE_NEW_SESSION_TICKET : GNUTLS_HANDSHAKE_CLIENT_HELLO
         guard rules.role == .client ? tickets != nil : protocolIsMandatory else { return }
-        unsafe gnutls_handshake_set_hook_function(session, message.rawValue, GNUTLS_HOOK_POST) { session, _, _, _, _ in
+        unsafe gnutls_handshake_set_hook_function(session, message.rawValue, GNUTLS_HOOK_BOTH) {
+            session, _, isDone, _, message in
             guard let session = unsafe session, let sink = unsafe TLSSink.from(gnutls_transport_get_ptr(session)) else {
                 return 0
             }
-            switch sink.rules.role {
-            case .client:
+            switch (sink.rules.role, isDone != 0) {
+            case (.client, false):
+                // Only now are the message's bytes all here.
+                sink.terms = unsafe message.flatMap {
+                    TLSTicket.Terms(
+                        unsafe [UInt8](
+                            UnsafeRawBufferPointer(start: $0.pointee.data, count: Int($0.pointee.size))))
+                }
+                return 0
+            case (.client, true):
                 unsafe sink.keepTicket(session)
                 return 0
-            case .server:
+            case (.server, false):
+                return 0
+            case (.server, true):
+                sink.isEarlyDataOffered = unsafe tk_gnutls_offers_early_data(message) != 0
                 var name = unsafe gnutls_datum_t()
                 let status = unsafe gnutls_alpn_get_selected_protocol(session, &name)
                 return status == GNUTLS_E_SUCCESS ? 0 : GNUTLS_E_NO_APPLICATION_PROTOCOL
@@ -134,9 +159,18 @@ internal import TransportKit
         unsafe tk_gnutls_free(data.data)
         // A resumed session checks no certificate, so a ticket must not outlive the one it stands for. A pinned one has
         // no end; a week is the longest that TLS allows (RFC 8446 §4.6.1).
-        let week = TLSText.wallNow() + .seconds(7 * 86_400)
-        let end = unsafe rules.pins.isEmpty ? Certificate.leafEnd(of: session) ?? week : week
-        tickets.store.keep(copy, for: tickets.key, notAfter: min(week, end))
+        let now = TLSText.wallNow()
+        let lifetime = now + .seconds(Int64(min(terms?.lifetimeSeconds ?? .max, 7 * 86_400)))
+        let end = unsafe rules.pins.isEmpty ? Certificate.leafEnd(of: session) ?? lifetime : lifetime
+        guard holdsTickets else {
+            tickets.store.keep(copy, for: tickets.key, notBefore: now, notAfter: min(lifetime, end))
+            return
+        }
+        if heldTickets.count == Self.heldLimit { heldTickets.removeFirst() }
+        heldTickets.append(
+            TLSTicket(
+                data: copy, notBefore: now, notAfter: min(lifetime, end),
+                allowsEarlyData: terms?.earlyDataBytes == TLSTicket.Terms.earlyDataOfQUIC))
     }
 }
 

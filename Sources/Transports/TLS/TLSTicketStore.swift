@@ -37,8 +37,14 @@ package final class TLSTicketStore: Sendable {
         }
     }
 
-    private struct Ticket {
-        let data: Bytes
+    /// A ticket as it is kept and given out.
+    package struct Ticket: Sendable {
+        /// What GnuTLS resumes the session from.
+        package let data: Bytes
+        /// What the service said of itself, for those who want to send it early data; nil where the ticket allows none.
+        package let early: Bytes?
+        /// When it came: by a clock that was set back it is no ticket.
+        let notBefore: WallTime
         let notAfter: WallTime
     }
 
@@ -67,25 +73,28 @@ package final class TLSTicketStore: Sendable {
     }
 
     /// Keeps a ticket until `notAfter`; of several for one destination the latest few.
-    package func keep(_ data: Bytes, for key: Key, notAfter: WallTime) {
+    package func keep(
+        _ data: Bytes, for key: Key, notBefore: WallTime = WallTime(seconds: .min), notAfter: WallTime,
+        early: Bytes? = nil
+    ) {
         state.withLock { state in
             state.order.removeAll { $0 == key }
             state.order.append(key)
             var tickets = state.tickets[key] ?? []
-            tickets.append(Ticket(data: data, notAfter: notAfter))
+            tickets.append(Ticket(data: data, early: early, notBefore: notBefore, notAfter: notAfter))
             state.tickets[key] = tickets.suffix(Self.ticketsPerKey)
             if state.order.count > maxDestinations { state.tickets[state.order.removeFirst()] = nil }
         }
     }
 
     /// Takes the latest ticket that is still good out of the store.
-    package func take(_ key: Key, now: WallTime) -> Bytes? {
+    package func take(_ key: Key, now: WallTime) -> Ticket? {
         state.withLock { state in
-            var tickets = (state.tickets[key] ?? []).filter { now < $0.notAfter }
+            var tickets = (state.tickets[key] ?? []).filter { now >= $0.notBefore && now < $0.notAfter }
             let ticket = tickets.popLast()
             state.tickets[key] = tickets.isEmpty ? nil : tickets
             if tickets.isEmpty { state.order.removeAll { $0 == key } }
-            return ticket?.data
+            return ticket
         }
     }
 }

@@ -52,7 +52,7 @@ actor WebSocketDial {
     private func makeCredentials() throws(TransportError) -> TLSClientCredentials? {
         switch url.endpoint.scheme {
         case .ws: nil
-        case .wss: try TLSClientCredentials(options.security)
+        case .wss: try TLSClientCredentials(options.security, tickets: options.tickets ? .shared : nil)
         }
     }
 

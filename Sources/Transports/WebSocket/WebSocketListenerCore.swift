@@ -137,7 +137,9 @@ extension WebSocketListenerCore: TCPAcceptorHandler {
         }
         guard let credentials else { return }
         do throws(TransportError) {
-            pipe.startTLS(try TLSSession.server(credentials, protocols: [WireNames.alpnHTTP], forQUIC: false))
+            pipe.startTLS(
+                try TLSSession.server(
+                    credentials, protocols: [WireNames.alpnHTTP], forQUIC: false, tickets: options.tickets))
         } catch {
             failures.run { (more: String) in
                 transport.log.error("TLS for \(socket.remoteAddress) failed: \(error)\(more)")

@@ -53,6 +53,12 @@ internal import TransportKit
         guardian = HandshakeGuard(isServer: isServer)
     }
 
+    /// Whether the service has asked for another ClientHello.
+    var hasRetried: Bool { guardian.hasRetried }
+
+    /// This end has offered early data, and takes no other ClientHello's request.
+    func refuseRetry() { guardian.refusesRetry = true }
+
     func stream(_ id: Int64) -> StreamState? {
         if let recent, recent.id == id { return recent }
         let found = streams[id]

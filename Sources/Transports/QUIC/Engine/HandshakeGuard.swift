@@ -3,6 +3,9 @@
 /// ngtcp2 0.12 over GnuTLS runs into an assertion, and so ends the process, when a TLS KeyUpdate arrives: GnuTLS installs
 /// new keys and the library expects none. RFC 9001 §6 forbids the message anyway. Here every message is looked at before
 /// GnuTLS sees it, wherever it is split: after the handshake a client takes tickets and a server takes nothing.
+///
+/// A HelloRetryRequest to a client that has sent early data ends in the same way, since GnuTLS 3.7 then makes the keys of
+/// early data once more. Anybody on the path can send one.
 struct HandshakeGuard {
     /// The level at which bytes came.
     enum Level: Int, CaseIterable {
@@ -23,6 +26,12 @@ struct HandshakeGuard {
     }
 
     private let isServer: Bool
+    /// Whether a HelloRetryRequest is refused.
+    var refusesRetry = false
+    /// Whether one has come.
+    private(set) var hasRetried = false
+    /// How many bytes of a ServerHello at its beginning are those of a HelloRetryRequest; nil once one was not.
+    private var retryBytes: Int? = 0
     private var positions = Array(repeating: Position(), count: Level.allCases.count)
 
     /// Makes a guard for the end that is a server or not.
@@ -52,6 +61,10 @@ struct HandshakeGuard {
                 if position.bodyLeft > Self.longestMessage { return Self.unexpectedMessage }
             }
             let step = min(position.bodyLeft, bytes.count - offset)
+            if level == .initial, !isServer {
+                unsafe lookForRetry(UnsafeRawBufferPointer(rebasing: bytes[offset..<offset + step]))
+                if hasRetried, refusesRetry { return Self.unexpectedMessage }
+            }
             position.bodyLeft -= step
             offset += step
             if position.bodyLeft == 0 {
@@ -62,6 +75,21 @@ struct HandshakeGuard {
         }
         return nil
     }
+
+    /// Compares the body of the service's first message with how a HelloRetryRequest begins.
+    private mutating func lookForRetry(_ body: UnsafeRawBufferPointer) {
+        for index in body.indices {
+            guard let seen = retryBytes, seen < Self.retryBeginning.count else { return }
+            retryBytes = unsafe body[index] == Self.retryBeginning[seen] ? seen + 1 : nil
+            if retryBytes == Self.retryBeginning.count { hasRetried = true }
+        }
+    }
+
+    /// The version, and the number that stands in the place of the random one (RFC 8446 §4.1.3).
+    static let retryBeginning: [UInt8] = [
+        0x03, 0x03, 0xcf, 0x21, 0xad, 0x74, 0xe5, 0x9a, 0x61, 0x11, 0xbe, 0x1d, 0x8c, 0x02, 0x1e, 0x65, 0xb8, 0x91,
+        0xc2, 0xa2, 0x11, 0x16, 0x7a, 0xbb, 0x8c, 0x5e, 0x07, 0x9e, 0x09, 0xe2, 0xc8, 0xa8, 0x33, 0x9c,
+    ]
 
     private func allows(type: UInt8, at level: Level) -> Bool {
         switch level {

@@ -68,6 +68,30 @@ internal import TransportTLS
     var negotiatedProtocol: String? { held.tls?.negotiatedProtocol }
     var peerKey: PublicKeyHash? { held.tls?.peerKey }
     var isResumed: Bool { held.tls?.resumed ?? false }
+    var earlyData: SocketInfo.EarlyData { held.tls?.earlyData ?? .none }
+
+    /// Lets this end send early data, where its TLS session offers that.
+    ///
+    /// - Returns: whether it may.
+    func mayBeginEarly() -> Bool {
+        guard let parameters = held.tls?.earlyParameters else { return false }
+        let status = unsafe parameters.withUnsafeBytes {
+            unsafe tk_quic_recall(quic, $0.baseAddress?.assumingMemoryBound(to: UInt8.self), $0.count)
+        }
+        return status == 0
+    }
+
+    /// Keeps the tickets that have come.
+    ///
+    /// - Parameter forEarlyData: whether early data may come with them.
+    func keepTickets(forEarlyData: Bool) {
+        guard let tls = held.tls, tls.holdsTickets else { return }
+        var memory = Bytes(repeating: 0, count: Int(TK_QUIC_MEMORY))
+        let count = unsafe memory.withUnsafeMutableBytes { memory in
+            unsafe memory.baseAddress.map { unsafe tk_quic_remember(quic, $0.assumingMemoryBound(to: UInt8.self)) } ?? 0
+        }
+        tls.keepTickets(early: forEarlyData && count > 0 ? memory.prefix(count) : nil)
+    }
 
     /// Lets the TLS session go, for an end that takes no TLS message any more; the keys are the library's own by then.
     func releaseTLS() {

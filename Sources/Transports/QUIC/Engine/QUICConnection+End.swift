@@ -13,9 +13,15 @@ extension QUICConnection {
         closing = close
         endInboxes(close)
         guard isEstablished else {
-            terminate(now)
+            if mustWaitForProof { wakeWaiters() } else { terminate(now) }
             return
         }
+        linger(now)
+    }
+
+    /// Ends once everything is delivered.
+    func linger(_ now: Instant) {
+        let code = closing?.code ?? .normal
         for stream in sink.streams.values where stream.isBidirectional && !stream.isControl {
             if !stream.outbound.isFinishing { abort(stream, code: Self.wireCode(code)) }
         }
@@ -28,7 +34,13 @@ extension QUICConnection {
     func breakOff(_ code: CloseCode, _ reason: String, _ now: Instant) {
         guard verdict == nil else { return }
         closing = Close(code, reason: reason, origin: .local)
-        terminate(now)
+        if mustWaitForProof {
+            isTerminationDue = true
+            endInboxes(closing ?? .cancelled)
+            wakeWaiters()
+        } else {
+            terminate(now)
+        }
     }
 
     /// Whether the peer has acknowledged all that was accepted.
@@ -177,7 +189,7 @@ extension QUICConnection {
 
     private func wakeWaiters() {
         handshake.signal()
-        for waiter in sendWaiters + streamWaiters { waiter.signal() }
+        for waiter in sendWaiters + streamWaiters + handshakeWaiters { waiter.signal() }
         settleQuestions(false)
         for stream in sink.streams.values { stream.wake() }
     }

@@ -98,8 +98,11 @@ extension QUICConnection {
         }
     }
 
-    /// The dialler's first words: the target, and the first message where there is one (R5).
+    /// The dialler's first words: the target, and the first message where there is one (R5). What the service has as early
+    /// data is not said again.
     func sendTarget(_ target: Target, firstFlight: Bytes?) {
+        guard !isTargetSent else { return }
+        isTargetSent = true
         control?.outbound.append(message: Bytes(target.wireForm))
         if let firstFlight { control?.outbound.append(message: firstFlight) }
         wantToSend()

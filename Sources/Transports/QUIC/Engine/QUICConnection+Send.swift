@@ -166,7 +166,8 @@ extension QUICConnection {
             let isLast = isAll && stream.outbound.isFinishing
             let written = unsafe library.write(
                 UnsafeBufferPointer(rebasing: vectors[..<count]), of: stream.id, isLast: isLast,
-                mayAddMore: !isAll || hasWork(besides: stream), into: room, now: now)
+                // Before the handshake is done the library may not go on with a packet that it has begun.
+                mayAddMore: isEstablished && (!isAll || hasWork(besides: stream)), into: room, now: now)
             if written.accepted >= 0 {
                 stream.outbound.sent(written.accepted, withEnd: isLast && written.accepted == bytes)
             }

@@ -97,6 +97,8 @@ final class QUICConnection {
     var streamWaiters: [Signal] = []
     var endWaiters: [Signal] = []
     let handshake = Signal()
+    /// Tasks at the listening end that wait for the handshake's end.
+    var handshakeWaiters: [Signal] = []
 
     /// What waits for an answer; only the dialling end gives a path up by it.
     var answers: AnswerWatch?
@@ -113,7 +115,13 @@ final class QUICConnection {
     var isSendDue = false
     /// What TLS has found out.
     private var peerKey: PublicKeyHash?
-    private var isResumed = false
+    private(set) var isResumed = false
+    /// What became of early data.
+    private(set) var earlyData = SocketInfo.EarlyData.none
+    /// Whether the target is on its way, or there.
+    var isTargetSent = false
+    /// Whether the conversation ends without a word more once the handshake is done.
+    var isTerminationDue = false
     /// Whether an application has the socket.
     var isHandedOut = false
     /// Numbers for the owner's metrics.
@@ -130,6 +138,7 @@ final class QUICConnection {
         sink = ConnectionSink(isServer: false, limits: limits)
         var settings = Self.settings(limits, keepalive, now: now)
         settings.initial_round_trip = UInt64(Self.initialRoundTrip(usual: usualRoundTrip).clampedNanoseconds)
+        if tls.earlyParameters != nil { sink.refuseRetry() }
         library = try NgtcpConnection.client(
             settings, sink: sink, tls: tls, local: local, remote: remote)
     }
@@ -251,7 +260,10 @@ final class QUICConnection {
         case .gone: nil
         case .closing(let until), .draining(let until): until
         case .lingering(let until): min(until, library.expiry ?? until)
-        case .handshaking, .open:
+        case .handshaking:
+            // Early data and what answers it wait for the handshake where they do not fit.
+            library.expiry.map { max($0, lastSent + Self.granularity) }
+        case .open:
             // The library asks to be called when its pacing lets the next packet out, even if there is none.
             earlier(
                 hasWork ? library.expiry : library.expiry.map { max($0, lastSent + Self.granularity) },
@@ -297,10 +309,17 @@ final class QUICConnection {
 
     /// What is known of the socket once it is open.
     func info(target: Target, local: SocketAddress, remote: SocketAddress) -> SocketInfo {
-        SocketInfo(
+        if !isEstablished { noteTLS() }
+        return SocketInfo(
             transport: .quic, capabilities: library.datagramRoom > 0 ? [.streams, .datagrams] : .streams,
             protection: .transport, target: target, localAddress: local, remoteAddress: remote,
-            maxMessageBytes: limits.maxMessageBytes, peerKey: peerKey, resumed: isResumed)
+            maxMessageBytes: limits.maxMessageBytes, peerKey: peerKey, resumed: isResumed, earlyData: earlyData)
+    }
+
+    private func noteTLS() {
+        peerKey = library.peerKey
+        isResumed = library.isResumed
+        earlyData = library.earlyData
     }
 
     /// The end as calls of the application see it, this end's own close included.
@@ -311,6 +330,7 @@ final class QUICConnection {
     /// Serves the application with what the library has reported.
     func settle(_ now: Instant) {
         if case .handshaking = phase, sink.isHandshakeCompleted { handshakeDone(now) }
+        if role == .client { library.keepTickets(forEarlyData: !sink.hasRetried) }
         if role == .client, sink.isHandshakeConfirmed, let control, !hasWidenedControl { widen(control) }
         settlePaths(now)
         if sink.hasData {
@@ -336,8 +356,7 @@ final class QUICConnection {
 
     private func handshakeDone(_ now: Instant) {
         phase = .open
-        peerKey = library.peerKey
-        isResumed = library.isResumed
+        noteTLS()
         if role == .client, library.negotiatedProtocol == nil {
             // RFC 9001 §8.1: a client must not go on without a protocol.
             fail(.raised(120, role: role, established: false), with: .alert(120), now)
@@ -348,14 +367,24 @@ final class QUICConnection {
         if role == .server { library.releaseTLS() }
         if let interval = keepalive.interval { library.setKeepalive(interval) }
         if role == .client { answers = AnswerWatch(keepalive) }
-        if role == .client, let id = library.openStream(bidirectional: true) {
-            adoptControl(
-                StreamState(
-                    id: id, isLocal: true,
-                    content: .framed(.messages(upTo: limits.maxMessageBytes), .control)))
+        if role == .client {
+            if earlyData == .rejected { forgetEarlyWords() }
+            if control == nil { openControl() }
         }
         handshake.signal()
+        for waiter in handshakeWaiters { waiter.signal() }
         owner?.connectionHandshakeDone(self)
+        if role == .server { endIfDue(now) }
+    }
+
+    /// Opens the dialling end's control stream; false where the service allows none.
+    @discardableResult
+    func openControl() -> Bool {
+        guard let id = library.openStream(bidirectional: true) else { return false }
+        adoptControl(
+            StreamState(
+                id: id, isLocal: true, content: .framed(.messages(upTo: limits.maxMessageBytes), .control)))
+        return true
     }
 
     func adoptControl(_ stream: StreamState) {

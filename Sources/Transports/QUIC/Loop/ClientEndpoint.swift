@@ -34,9 +34,10 @@ final class ClientEndpoint: TurnEndHandler {
 
     var now: Instant { loop.now() }
 
+    /// - Parameter early: what may be said as early data: the target, and the first message where there is one.
     init(
         to remote: SocketAddress, tls: TLSSession, limits: Limits, keepalive: Keepalive,
-        usualRoundTrip: Duration? = nil, pool: ClientPool
+        usualRoundTrip: Duration? = nil, early: (target: Target, firstFlight: Bytes?)? = nil, pool: ClientPool
     ) throws(TransportError) {
         self.pool = pool
         loop = pool.loop
@@ -57,6 +58,7 @@ final class ClientEndpoint: TurnEndHandler {
         timer = loop.makeTimer { [unowned self] in timerFired() }
         timer?.dropped = { [unowned self] in loopStopped() }
         pool.add(self)
+        if let early { connection.sendEarly(early.target, firstFlight: early.firstFlight) }
         flush()
     }
 
@@ -269,7 +271,9 @@ extension ClientEndpoint: QUICConnectionOwner {
     func connectionWantsToSend(_ connection: QUICConnection) { scheduleFlush() }
 
     func connectionHandshakeDone(_ connection: QUICConnection) {
-        pool.log.debug("QUIC to \(remoteAddress) is open; live connections: \(pool.count)")
+        connection.countHandshake(in: pool.metrics)
+        pool.log.debug(
+            "QUIC to \(remoteAddress) is open\(connection.handshakeInWords); live connections: \(pool.count)")
     }
 
     func connection(_ connection: QUICConnection, asksFor target: Target) {

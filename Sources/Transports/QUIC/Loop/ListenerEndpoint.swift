@@ -16,6 +16,8 @@ final class ListenerEndpoint: TurnEndHandler {
         var timer: LoopTimer?
         /// By when the client must have named its target.
         var targetDeadline: Instant?
+        /// One that came as early data, for which no socket is handed out before the handshake is done.
+        var earlyTarget: Target?
         var ids: Set<ConnectionID> = []
         var isFlushDue = false
         var isSettleDue = false
@@ -148,7 +150,9 @@ final class ListenerEndpoint: TurnEndHandler {
             return nil
         }
         do throws(TransportError) {
-            let tls = try TLSSession.server(credentials, protocols: options.applicationProtocols, forQUIC: true)
+            let tls = try TLSSession.server(
+                credentials, protocols: options.applicationProtocols, forQUIC: true, tickets: options.tickets,
+                earlyData: options.earlyData)
             let connection = unsafe try QUICConnection(
                 accepting: datagram, from: remote, to: local, tls: tls, resetSecret: resetSecret,
                 idPrefix: shards == nil ? nil : shardNumber, limits: options.limits, keepalive: options.keepalive,
@@ -437,12 +441,21 @@ extension ListenerEndpoint: QUICConnectionOwner {
     func connectionHandshakeDone(_ connection: QUICConnection) {
         guard let entry = entry(of: connection) else { return }
         prove(entry)
-        log.debug("QUIC from \(entry.remote) is open; live connections: \(entries.count)")
+        connection.countHandshake(in: metrics)
+        log.debug("QUIC from \(entry.remote) is open\(connection.handshakeInWords); live connections: \(entries.count)")
+        if let target = entry.earlyTarget {
+            entry.earlyTarget = nil
+            if connection.verdict == nil { self.connection(connection, asksFor: target) }
+        }
     }
 
     func connection(_ connection: QUICConnection, asksFor target: Target) {
         guard let entry = entry(of: connection) else { return }
         entry.targetDeadline = nil
+        guard connection.isEstablished || options.answersEarly(target) else {
+            entry.earlyTarget = target
+            return
+        }
         let now = loop.now()
         guard !isClosed else {
             connection.close(.goingAway, reason: "the listener closed", now)
