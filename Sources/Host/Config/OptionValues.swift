@@ -162,8 +162,10 @@ struct ClientTLSOptions: Decodable, Sendable {
     var serverName: String?
     var certificate: String?
     var key: String?
+    var tickets: Bool?
+    var earlyData: Bool?
 
     enum CodingKeys: String, CodingKey, CaseIterable {
-        case trust, pin, serverName, certificate, key
+        case trust, pin, serverName, certificate, key, tickets, earlyData
     }
 }

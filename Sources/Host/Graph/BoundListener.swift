@@ -44,6 +44,10 @@ final class BoundListener: Sendable {
         options.limits = plan.limits
         options.keepalive = plan.keepalive
         options.security = try security(plan)
+        options.tickets = plan.tickets
+        options.earlyData = plan.earlyData
+        let early = Set(plan.routes.filter(\.value.answersEarly).keys)
+        options.answersEarly = { target in early.contains(target.path) }
         let paths = Set(plan.routes.keys)
         options.route = { target in paths.contains(target.path) ? .accept : .refuse(.nobodyThere) }
         let pin = try options.security.map { security throws(TransportError) in

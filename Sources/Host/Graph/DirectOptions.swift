@@ -36,6 +36,14 @@ struct DirectParts {
         options.limits?.apply(to: &dial.limits)
         options.keepalive?.apply(to: &dial.keepalive)
         dial.security = try Self.security(options, source, context)
+        dial.tickets = options.tls?.tickets ?? true
+        dial.earlyData = options.tls?.earlyData ?? false
+        if dial.earlyData {
+            guard dial.tickets else { throw source.invalid("tls.earlyData", EarlyDataOption.needsTickets) }
+            guard transports.contains(where: { $0.name == .quic }) else {
+                throw source.invalid("tls.earlyData", EarlyDataOption.needsQUIC)
+            }
+        }
         race = try Self.policy(options.race ?? "head-start", "race", source, context.racePolicy)
         demotion = try Self.policy(options.demotion ?? "day", "demotion", source, context.demotionPolicy)
     }
@@ -125,4 +133,10 @@ struct DirectParts {
         }
         return security
     }
+}
+
+/// What is said of `earlyData` where it cannot be.
+enum EarlyDataOption {
+    static let needsTickets = "needs tickets; leave 'tickets: false' out, or this"
+    static let needsQUIC = "needs the transport 'quic', which alone can send early data"
 }

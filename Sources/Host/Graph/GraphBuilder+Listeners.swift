@@ -31,9 +31,13 @@ extension GraphBuilder {
             }
         }
         guard let endpoint, let transports, let routes, let tls else { return nil }
+        if tls.earlyData, !transports.contains(where: { $0.name == .quic }) {
+            errors.add(node.error("'tls.earlyData' \(EarlyDataOption.needsQUIC)"))
+        }
         var plan = ListenerPlan(
             name: entry.key, endpoint: endpoint, transports: transports, certificate: tls.certificate,
-            clientPins: tls.clientPins, limits: Limits(), keepalive: Keepalive(), routes: routes)
+            clientPins: tls.clientPins, tickets: tls.tickets, earlyData: tls.earlyData, limits: Limits(),
+            keepalive: Keepalive(), routes: routes)
         limits?.apply(to: &plan.limits)
         keepalive?.apply(to: &plan.keepalive)
         return plan
@@ -179,6 +183,8 @@ extension GraphBuilder {
     private struct TLSPlan {
         var certificate: ListenerPlan.Certificate?
         var clientPins: [PublicKeyHash]?
+        var tickets = true
+        var earlyData = false
     }
 
     private func tls(_ node: ConfigNode?, endpoint: Endpoint?, at listener: ConfigNode) -> TLSPlan? {
@@ -200,8 +206,15 @@ extension GraphBuilder {
         let selfSigned = section.optional("selfSigned")
         let directory = section.optional("directory")
         let clientPins = section.optional("clientPins").flatMap { decode([Pin].self, $0) }
+        let tickets = section.value("tickets", default: true) { node throws(ConfigError) in try node.boolean() }
+        let earlyData = section.value("earlyData", default: false) { node throws(ConfigError) in
+            let wanted = try node.boolean()
+            guard !wanted || tickets != false else { throw node.error(EarlyDataOption.needsTickets) }
+            return wanted
+        }
         section.finish()
-        var plan = TLSPlan(clientPins: clientPins?.map(\.hash))
+        guard let tickets, let earlyData else { return nil }
+        var plan = TLSPlan(clientPins: clientPins?.map(\.hash), tickets: tickets, earlyData: earlyData)
         plan.certificate = errors.gather { () throws(ConfigError) in
             if let selfSigned {
                 if let other = certificate ?? key {

@@ -57,6 +57,9 @@ struct ListenerPlan: Sendable {
     var transports: [any Transport]
     var certificate: Certificate?
     var clientPins: [PublicKeyHash]?
+    /// Whether it gives out TLS tickets, and takes early data with them.
+    var tickets = true
+    var earlyData = false
     var limits: Limits
     var keepalive: Keepalive
     /// The services by the path that they answer.

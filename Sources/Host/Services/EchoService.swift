@@ -6,6 +6,9 @@ public import TransportKit
 public final class EchoService: GracefulService {
     private let sessions = StreamSessions()
 
+    /// An answer that is nothing but what was said harms nobody who says it twice.
+    public var answersEarly: Bool { true }
+
     /// Makes the service.
     public init() {}
 
