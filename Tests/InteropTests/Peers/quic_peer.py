@@ -18,11 +18,12 @@ from aioquic.asyncio.client import connect
 from aioquic.asyncio.server import serve
 from aioquic.quic.configuration import QuicConfiguration
 from aioquic.quic.connection import QuicConnection
+from aioquic.tls import SessionTicket
 
 import transportkit_framing as framing
 from quic_session import QuicSession
-from scenarios import QUIC, expect_end, play
-from session import Ended
+from scenarios import QUIC, answer, expect, expect_end, finish, play
+from session import Ended, Message
 from support import Failure, announce, check, run
 
 BAD_TARGETS: dict[str, bytes] = {
@@ -63,6 +64,9 @@ async def client(options: argparse.Namespace) -> None:
     if options.scenario == "refused-handshake":
         await _refused_handshake(options, configuration)
         return
+    if options.scenario == "early-data":
+        await _early_data(options, configuration)
+        return
     async with connect("127.0.0.1", options.port, configuration=configuration, create_protocol=QuicSession) as session:
         assert isinstance(session, QuicSession)
         if options.scenario == "probe":
@@ -77,6 +81,32 @@ async def client(options: argparse.Namespace) -> None:
         else:
             await session.start(options.target)
             await play(session, QUIC, options.scenario, options.code, options.reason)
+
+
+async def _early_data(options: argparse.Namespace, configuration: QuicConfiguration) -> None:
+    """Comes back with a ticket, and says target and first message before the handshake is done (R14)."""
+    tickets: list[SessionTicket] = []
+    for is_early in (False, True):
+        configuration.session_ticket = tickets[-1] if is_early else None
+        async with connect(
+            "127.0.0.1",
+            options.port,
+            configuration=configuration,
+            create_protocol=QuicSession,
+            session_ticket_handler=tickets.append,
+            wait_connected=not is_early,
+        ) as session:
+            assert isinstance(session, QuicSession)
+            await session.start(options.target)
+            await session.send(Message(b"first"))
+            await expect(session, Message(b"first"))
+            await session.handshake_done.wait()
+            check(session.is_resumed == is_early, "the session was not resumed as it should be")
+            check(session.took_early_data == is_early, "early data was not taken as it should be")
+            await finish(session)
+        check(bool(tickets), "no ticket came")
+        # RFC 9001 §4.6.1: no other bound is allowed.
+        check(tickets[-1].max_early_data_size == 0xFFFF_FFFF, "the ticket allows no early data")
 
 
 async def _refused_handshake(options: argparse.Namespace, configuration: QuicConfiguration) -> None:
@@ -113,7 +143,15 @@ async def server(options: argparse.Namespace, ready: Callable[[int], None] = ann
         return session
 
     made: list[QuicSession] = []
-    listener = await serve("127.0.0.1", 0, configuration=configuration, create_protocol=make)
+    tickets: dict[bytes, SessionTicket] = {}
+    listener = await serve(
+        "127.0.0.1",
+        0,
+        configuration=configuration,
+        create_protocol=make,
+        session_ticket_fetcher=lambda label: tickets.pop(label, None),
+        session_ticket_handler=lambda ticket: tickets.update({ticket.ticket: ticket}),
+    )
     assert listener._transport is not None
     ready(listener._transport.get_extra_info("sockname")[1])
     if options.scenario == "refuse":
@@ -122,6 +160,13 @@ async def server(options: argparse.Namespace, ready: Callable[[int], None] = ann
             await asyncio.sleep(0.01)
         await made[0].ended.wait()
         check(sessions.empty(), "a session was opened")
+    elif options.scenario == "early-data":
+        for is_early in (False, True):
+            session = await sessions.get()
+            check(session.target == options.target, f"the target was {session.target!r}")
+            await answer(session, options.code, options.reason)
+            check(session.is_resumed == is_early, "the session was not resumed as it should be")
+            check(session.took_early_data == is_early, "early data was not taken as it should be")
     else:
         session = await sessions.get()
         check(session.target == options.target, f"the target was {session.target!r}")

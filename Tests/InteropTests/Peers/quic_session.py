@@ -10,6 +10,7 @@ from aioquic.quic.connection import QuicConnection
 from aioquic.quic.events import (
     ConnectionTerminated,
     DatagramFrameReceived,
+    HandshakeCompleted,
     QuicEvent,
     StopSendingReceived,
     StreamDataReceived,
@@ -103,8 +104,19 @@ class QuicSession(QuicConnectionProtocol):
         self._application: dict[int, QuicStream] = {}
         self._end: Ended | None = None
         self.ended = asyncio.Event()
+        self.handshake_done = asyncio.Event()
 
     # What the scenarios call.
+
+    @property
+    def is_resumed(self) -> bool:
+        """Whether TLS resumed an earlier session."""
+        return self._quic.tls.session_resumed
+
+    @property
+    def took_early_data(self) -> bool:
+        """Whether the server took early data."""
+        return self._quic.tls.early_data_accepted
 
     async def start(self, target: str) -> None:
         """Opens the control stream and says what is wanted (R5)."""
@@ -180,6 +192,8 @@ class QuicSession(QuicConnectionProtocol):
                 self._stop_sending(event.stream_id, event.error_code)
             case DatagramFrameReceived():
                 self._messages.put_nowait(Message(event.data, Delivery.UNRELIABLE))
+            case HandshakeCompleted():
+                self.handshake_done.set()
             case ConnectionTerminated():
                 self._terminated(event)
 

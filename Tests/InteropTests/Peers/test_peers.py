@@ -98,6 +98,9 @@ class PeerTests(unittest.IsolatedAsyncioTestCase):
     async def test_quic_without_a_common_protocol(self) -> None:
         await self.quic(["--scenario", "refuse", "--alpn", "h3"], ["--scenario", "refused-handshake"])
 
+    async def test_quic_early_data(self) -> None:
+        await self.quic(["--scenario", "early-data"], ["--scenario", "early-data"])
+
     async def test_websocket_scenarios_driven_by_either_end(self) -> None:
         cases: dict[str, Awaitable[None]] = {}
         for name in WEBSOCKET:
