@@ -11,6 +11,7 @@ enum EchoVerb: Verb {
         --certificate it makes a certificate of its own for as long as it runs. Prints the URL and the pin that clients
         need, then `ready`, and stops like `run`.
         """
+    static let stopsOnSignals = true
     static let operands = 0...1
     static let flags: [Flag] = [
         Flag("--certificate", "FILE", "the certificate to show, as a PEM file"),

@@ -13,6 +13,7 @@ enum ForwardVerb: Verb {
 
             transportkit forward tcp://127.0.0.1:9000 wss://door.example/forward tcp://127.0.0.1:9001
         """
+    static let stopsOnSignals = true
     static let operands = 3...3
     static let flags = DialFlags.all
 

@@ -19,7 +19,10 @@ struct Main {
         signal(SIGPIPE, SIG_IGN)
         Console.claimDescriptors()
         FreedMemory.keep()
-        exit(await run(Array(CommandLine.arguments.dropFirst())))
+        let words = Array(CommandLine.arguments.dropFirst())
+        // Also before its arguments are read a host ends well (B24).
+        if verbs.contains(where: { $0.name == words.first && $0.stopsOnSignals }) { HostProgram.hearSignals() }
+        exit(await run(words))
     }
 
     private static func run(_ words: [String]) async -> Int32 {

@@ -12,6 +12,7 @@ enum RunVerb: Verb {
         SIGTERM, SIGINT or SIGHUP stops it: nothing new is accepted, transfers go on until they end or `grace` is over,
         peers are told 1001, and the exit code is 0. A second signal ends it at once, with 1. `nohup` keeps SIGHUP away.
         """
+    static let stopsOnSignals = true
     static let operands = 1...1
     static let flags: [Flag] = [
         Flag("--trace", "FILE", "write what carriers see on their paths, for `explain --replay`")

@@ -12,9 +12,15 @@ protocol Verb {
     static var operands: ClosedRange<Int> { get }
     /// Its flags.
     static var flags: [Flag] { get }
+    /// Whether it runs until a signal stops it, and then ends well.
+    static var stopsOnSignals: Bool { get }
 
     /// Does it, and returns the exit code.
     static func run(_ arguments: Arguments) async throws -> Int32
+}
+
+extension Verb {
+    static var stopsOnSignals: Bool { false }
 }
 
 /// A flag of a verb.

@@ -1,3 +1,4 @@
+internal import Synchronization
 public import TransportIO
 public import TransportKit
 internal import TransportTLS
@@ -38,10 +39,29 @@ public enum HostProgram {
         }
     }
 
+    /// What hears signals before there is a host.
+    private static let early = Mutex<(stop: StopRequest, signals: StopSignals)?>(nil)
+
+    /// Hears signals from now on, for a program that has something to do before it runs a host; that is then stopped at once.
+    package static func hearSignals() {
+        early.withLock { early in
+            guard early == nil else { return }
+            early = makeSignals()
+        }
+    }
+
+    private static func makeSignals() -> (stop: StopRequest, signals: StopSignals) {
+        let stop = StopRequest()
+        return (stop, StopSignals { stop.ask() })
+    }
+
     /// Hears signals from the very beginning: also a start that is interrupted takes down what it has made, and ends well.
     static func withStopSignals(_ body: (StopRequest) async throws -> Void) async throws {
-        let stop = StopRequest()
-        let signals = StopSignals { stop.ask() }
+        let (stop, signals) =
+            early.withLock { early in
+                defer { early = nil }
+                return early
+            } ?? makeSignals()
         defer { withExtendedLifetime(signals) {} }
         try await body(stop)
     }
