@@ -132,18 +132,15 @@ private struct DemoRun: Sendable {
 
     private func makeCarrier(_ endpoint: Endpoint, _ pin: PublicKeyHash) throws -> any Carrier {
         let registry = try StandardRegistry.make(loop: loop)
-        var context = BuildContext(executor: loop, time: loop)
-        let base = context
-        let (loop, detour, attempts, timeline) = (loop, detour, attempts, timeline)
+        var context = BuildContext(executor: loop, time: loop).resolving(by: registry)
+        let (loop, detour, attempts, timeline, transport) = (loop, detour, attempts, timeline, context.transport)
         context.transport = { name in
-            let inner = try registry.makeTransport(name, options: ConfigOptions.none, context: base)
+            let inner = try transport(name)
             let astray = inner.name == .quic ? detour : nil
             return ObservedTransport(inner: inner, time: loop, detour: astray) { name, event in
                 attempts.note(name, event, timeline)
             }
         }
-        context.racePolicy = { try registry.makeRacePolicy($0, options: ConfigOptions.none, context: base) }
-        context.demotionPolicy = { try registry.makeDemotionPolicy($0, options: ConfigOptions.none, context: base) }
         let target = Target("/forward") ?? .root
         let options = DirectOptions(
             url: DialledURL(ServiceURL(endpoint, target: target)),

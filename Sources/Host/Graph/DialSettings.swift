@@ -34,13 +34,7 @@ package struct DialSettings: Sendable {
     /// Makes the carrier; dials nothing.
     package func makeCarrier(loop: EventLoop, log: Log, limits change: (inout Limits) -> Void) throws -> any Carrier {
         let registry = try StandardRegistry.make(loop: loop)
-        var context = BuildContext(executor: loop, time: loop, log: log)
-        let base = context
-        context.transport = { name in try registry.makeTransport(name, options: ConfigOptions.none, context: base) }
-        context.racePolicy = { name in try registry.makeRacePolicy(name, options: ConfigOptions.none, context: base) }
-        context.demotionPolicy = { name in
-            try registry.makeDemotionPolicy(name, options: ConfigOptions.none, context: base)
-        }
+        let context = BuildContext(executor: loop, time: loop, log: log).resolving(by: registry)
         var limits = Limits()
         limits.handshakeTimeout = timeout ?? limits.handshakeTimeout
         change(&limits)
