@@ -88,14 +88,17 @@ let package = Package(
         // The host.
         .systemLibrary(
             name: "CYAML", path: "Sources/Host/CYAML", pkgConfig: "yaml-0.1", providers: [.apt(["libyaml-dev"])]),
+        .systemLibrary(
+            name: "CQREncode", path: "Sources/Host/CQREncode", pkgConfig: "libqrencode",
+            providers: [.apt(["libqrencode-dev"])]),
         .target(
             name: "TransportHost",
             dependencies: [
                 "TransportKit", "TransportIO", "TransportTLS", "QUICTransport", "WebSocketTransport",
                 "MemoryTransport", "DirectCarrier", "MuxCarrier", "NoiseCarrier", "TunnelCarrier", "FallbackCarrier",
-                "CYAML",
+                "DoorService", "CYAML", "CQREncode",
             ],
-            path: "Sources/Host", exclude: ["CYAML", "CLI"], swiftSettings: wrapsC),
+            path: "Sources/Host", exclude: ["CYAML", "CQREncode", "CLI"], swiftSettings: wrapsC),
         .executableTarget(
             name: "transportkit", dependencies: ["TransportKit", "TransportIO", "TransportHost"],
             path: "Sources/Host/CLI", swiftSettings: strict),

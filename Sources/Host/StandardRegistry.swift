@@ -63,6 +63,9 @@ public enum StandardRegistry {
             }
         }
         try registry.register(carrier: "fallback") { try FallbackOptions.carrier($0, context: $1) }
+        try registry.register(carrier: "tunnel") { options, context in
+            try TunnelOptions.makeCarrier(options, context)
+        }
         try registry.register(carrier: "noise") { options, context in
             try NoiseOptions.makeCarrier(options, context)
         }
@@ -77,6 +80,9 @@ public enum StandardRegistry {
             let options = try options.decode(ForwardService.Options.self)
             return ForwardService(options, loop: loop, log: context.log)
         }
+        let door = DoorServices()
+        try registry.register(service: "door.app") { options, context in try door.app(options, context) }
+        try registry.register(service: "door.box") { options, context in try door.box(options, context) }
     }
 
     private static func addPolicies(to registry: inout Registry) throws(RegistryError) {

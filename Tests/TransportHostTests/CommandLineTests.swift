@@ -9,7 +9,7 @@ import TransportKit
         ([], 2, "usage: transportkit VERB"),
         (
             ["runn"], 2,
-            "transportkit: unknown verb 'runn'; did you mean 'run'? there are demo, run, check, status, explain, pipe, forward, echo, keygen, --help and --version"
+            "transportkit: unknown verb 'runn'; did you mean 'run'? there are demo, run, check, status, explain, pipe, forward, echo, keygen, pair, devices, --help and --version"
         ),
         (["--versoin"], 2, "transportkit: unknown flag '--versoin'"),
         (["run"], 2, "transportkit: usage: transportkit run CONFIG [--trace FILE]"),
@@ -80,7 +80,7 @@ import TransportKit
     @Test func `Help and version go to standard output`() async throws {
         let help = try await Program.run(["--help"])
         #expect(help.code == 0 && help.output.hasPrefix("usage: transportkit VERB") && help.errors.isEmpty)
-        for verb in ["demo", "run", "check", "pipe", "forward", "echo", "keygen"] {
+        for verb in ["demo", "run", "check", "pipe", "forward", "echo", "keygen", "pair", "devices"] {
             #expect(help.output.contains("\n  \(verb) "))
             let ended = try await Program.run([verb, "--help"])
             #expect(ended.code == 0 && ended.output.hasPrefix("usage: transportkit \(verb) "))

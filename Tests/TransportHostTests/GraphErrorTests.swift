@@ -12,7 +12,7 @@ import TransportKit
     @Test(arguments: [
         (
             "listener: {}",
-            "host.yaml:1:1: listener: unknown key; did you mean 'listeners'? allowed are log, grace, state, control, trace, keys, transports, carriers, listeners and forwards"
+            "host.yaml:1:1: listener: unknown key; did you mean 'listeners'? allowed are log, grace, state, control, trace, keys, transports, carriers, box, listeners and forwards"
         ),
         ("log: { level: 5 }", "host.yaml:1:15: log.level: must be debug, info, warning or error, and is '5'"),
         ("log: debug", "host.yaml:1:6: log: must be a mapping, and is text"),
@@ -20,17 +20,17 @@ import TransportKit
         ("carriers: [a]", "host.yaml:1:11: carriers: must be a mapping from names, and is a list"),
         ("forwards: { a: b }", "host.yaml:1:11: forwards: must be a list of forwards, and is a mapping"),
         ("- a", "host.yaml:1:1: must be a mapping, and is a list"),
-        ("log: {}", "host.yaml:1:1: there is nothing to run; 'listeners' or 'forwards' is needed"),
+        ("log: {}", "host.yaml:1:1: there is nothing to run; 'listeners', 'forwards' or 'box' is needed"),
     ])
     func `The top level is checked`(text: String, expected: String) async throws {
         #expect(try await complaints(text) == [expected])
     }
 
     @Test(arguments: [
-        ("{}", "carriers.a: 'kind' is missing; name one of direct, fallback, mux or noise"),
+        ("{}", "carriers.a: 'kind' is missing; name one of direct, fallback, mux, noise or tunnel"),
         (
             "{ kind: diect }",
-            "carriers.a.kind: there is no kind of carrier 'diect'; did you mean 'direct'? known are direct, fallback, mux and noise"
+            "carriers.a.kind: there is no kind of carrier 'diect'; did you mean 'direct'? known are direct, fallback, mux, noise and tunnel"
         ),
         ("{ kind: direct }", "carriers.a: 'url' is missing"),
         (
@@ -441,7 +441,7 @@ import TransportKit
         (
             "{ url: \"wss://127.0.0.1:1\", \(tls), routes: { /: { service: ecko } } }",
             [
-                "113: listeners.a.routes./.service: there is no service 'ecko'; did you mean 'echo'? known are echo and forward"
+                "113: listeners.a.routes./.service: there is no service 'ecko'; did you mean 'echo'? known are door.app, door.box, echo and forward"
             ]
         ),
         (
@@ -472,7 +472,7 @@ import TransportKit
             [
                 "13: forwards[0]: 'listen' is missing; write tcp://address:port",
                 "13: forwards[0]: 'carrier' is missing; name one of 'carriers'",
-                "13: forwards[0]: 'to' is missing; write tcp://host:port, as the other end reaches it",
+                "13: forwards[0]: 'to' is missing; write tcp://host:port, as the other end reaches it, or a box's service by name",
             ]
         ),
         (

@@ -185,17 +185,31 @@ package struct ControlRequest: Codable, Sendable {
         case status
         /// The last establishments of a carrier.
         case explain
+        /// A line with which one device can come.
+        case pair
+        /// The devices of the box.
+        case devices
+        /// The same, after one was given a name.
+        case name
+        /// The same, after one was removed.
+        case revoke
     }
 
     /// What is asked for.
     package var request: Kind
     /// The carrier that is asked about.
     package var carrier: String?
+    /// The device that is meant.
+    package var device: String?
+    /// What it is to be called.
+    package var name: String?
 
     /// Makes a request.
-    package init(request: Kind, carrier: String? = nil) {
+    package init(request: Kind, carrier: String? = nil, device: String? = nil, name: String? = nil) {
         self.request = request
         self.carrier = carrier
+        self.device = device
+        self.name = name
     }
 
     func encoded() -> [UInt8] { ControlCoding.line(self) }

@@ -1,4 +1,6 @@
+internal import Dispatch
 internal import FoundationEssentials
+internal import Synchronization
 internal import TransportKit
 
 /// Answers the questions that come over the control socket. What it says holds no secret (B23).
@@ -33,6 +35,27 @@ struct ControlDesk: Sendable {
                 report.establishments[index].network = report.establishments[index].network.map(keeping.name(of:))
             }
             return ControlCoding.line(report)
+        case .pair, .devices, .name, .revoke:
+            guard let box = runner.box else {
+                return ControlCoding.line(ControlFailure(error: "the host that runs \(config) is no box"))
+            }
+            return Self.wait { await box.answer(request) }
         }
+    }
+
+    /// Waits for what the loop makes of a request. The threads on which answers are made are there to be waited on.
+    private static func wait(_ body: @escaping @Sendable () async -> [UInt8]) -> [UInt8] {
+        let answer = Mutex<[UInt8]?>(nil)
+        let done = DispatchSemaphore(value: 0)
+        let task = Task {
+            let line = await body()
+            answer.withLock { $0 = line }
+            done.signal()
+        }
+        guard done.wait(timeout: .now() + .seconds(4)) == .success, let line = answer.withLock({ $0 }) else {
+            task.cancel()
+            return ControlCoding.line(ControlFailure(error: "the host is busy; ask again in a few seconds"))
+        }
+        return line
     }
 }

@@ -74,6 +74,20 @@ package struct StatusReport: ControlAnswer, Sendable {
         package var total: Int
     }
 
+    /// The host as a box.
+    package struct Box: Codable, Sendable {
+        /// The id of its home.
+        package var home: String
+        /// How it is linked to its door, as a person reads it: "Connected · QUIC".
+        package var door: String
+        package var isLinked: Bool
+        /// Since when it is as it is.
+        package var since: Int64
+        package var devices: Int
+        package var sessions: Int
+        package var services: [String]
+    }
+
     package var version: String
     package var pid: Int32
     package var config: String
@@ -86,6 +100,7 @@ package struct StatusReport: ControlAnswer, Sendable {
     package var paths: [Path]
     package var forwards: [Forward]
     package var listeners: [Listener]
+    package var box: Box?
 }
 
 extension StatusReport.Carrier {

@@ -44,6 +44,13 @@ package enum StatusText {
                 ])
             }
         }
+        section(["box", "for", "door", "devices", "sessions", "services"], &lines) { table in
+            guard let box = report.box else { return }
+            table.add([
+                box.home, span(from: box.since, to: now), box.door, "\(box.devices)", "\(box.sessions)",
+                box.services.joined(separator: ", "),
+            ])
+        }
         return lines
     }
 

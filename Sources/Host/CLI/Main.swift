@@ -11,6 +11,7 @@ struct Main {
         [
             DemoVerb.self, RunVerb.self, CheckVerb.self, StatusVerb.self, ExplainVerb.self, PipeVerb.self,
             ForwardVerb.self, EchoVerb.self, KeygenVerb.self,
+            PairVerb.self, DevicesVerb.self,
         ]
     }
 

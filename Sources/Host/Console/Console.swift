@@ -28,6 +28,9 @@ package enum Console {
         return write(Array((line + "\n").utf8), to: STDOUT_FILENO)
     }
 
+    /// Whether somebody looks at standard output.
+    package static var isTerminal: Bool { isatty(STDOUT_FILENO) == 1 }
+
     /// Why standard output takes nothing, in words.
     package static func outputFailure(_ number: Int32 = errno) -> String {
         number == EPIPE

@@ -183,7 +183,8 @@ private struct DemoRun: Sendable {
             "race", "\(winner.displayName) carries after \(Words.milliseconds(took)): \(attempts.reason(winner))")
         let listener = try await TCPListener.bind(.loopback(), loop: loop)
         let forward = ListeningForward(
-            name: "demo", listener: listener, to: web, patience: .seconds(2), sessions: OneSession(held: socket),
+            name: "demo", listener: listener, to: .address(web), patience: .seconds(2),
+            sessions: OneSession(held: socket),
             activity: Activity(), time: loop, log: Log())
         let isAnswered = await withTaskGroup(of: Void.self) { group in
             group.addTask { await forward.run() }

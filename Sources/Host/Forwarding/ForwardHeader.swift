@@ -10,8 +10,11 @@ package enum ForwardHeader {
     package static let reasonLimit = 1024
 
     /// What the opener writes: the address to reach.
-    package static func request(_ address: TCPEndpoint) -> Bytes {
-        let text = address.description
+    package static func request(_ address: TCPEndpoint) -> Bytes { request(.address(address)) }
+
+    /// What the opener writes: what to reach.
+    package static func request(_ target: ForwardTarget) -> Bytes {
+        let text = target.wireForm
         var bytes = Bytes(capacity: text.utf8.count + 4)
         Varint.append(UInt64(text.utf8.count), to: &bytes)
         bytes.append(contentsOf: Bytes(text))

@@ -22,7 +22,7 @@ final class ListeningForward: Sendable {
     var localAddress: SocketAddress { listener.localAddress }
 
     private let listener: TCPListener
-    private let to: TCPEndpoint
+    private let to: ForwardTarget
     private let request: Bytes
     private let patience: Duration
     private let sessions: any SessionSource
@@ -42,7 +42,7 @@ final class ListeningForward: Sendable {
 
     /// Makes a forward over a listener that is bound.
     init(
-        name: String, listener: TCPListener, to: TCPEndpoint, patience: Duration, sessions: any SessionSource,
+        name: String, listener: TCPListener, to: ForwardTarget, patience: Duration, sessions: any SessionSource,
         activity: Activity, time: any TimeSource, log: Log
     ) {
         self.name = name

@@ -15,6 +15,8 @@ package struct DialSettings: Sendable {
     package var serverName: String?
     /// How long a dial may take.
     package var timeout: Duration?
+    /// What the link is for.
+    var role = LinkRole.peer
 
     /// The shortest time that a dial may be given.
     package static var leastTimeout: Duration { LimitsOptions.leastHandshake }
@@ -34,7 +36,8 @@ package struct DialSettings: Sendable {
     /// Makes the carrier; dials nothing.
     package func makeCarrier(loop: EventLoop, log: Log, limits change: (inout Limits) -> Void) throws -> any Carrier {
         let registry = try StandardRegistry.make(loop: loop)
-        let context = BuildContext(executor: loop, time: loop, log: log).resolving(by: registry)
+        var context = BuildContext(executor: loop, time: loop, log: log).resolving(by: registry)
+        context.role = role
         var limits = Limits()
         limits.handshakeTimeout = timeout ?? limits.handshakeTimeout
         change(&limits)

@@ -33,22 +33,26 @@ struct GraphBuilder {
         let keyFile = section.optional("keys").map(deviceKey)
         let transportNodes = entries(section.optional("transports"))
         let carrierNodes = entries(section.optional("carriers"))
-        parts.take(transports: transportNodes, carriers: carrierNodes, deviceKey: keyFile)
+        let boxNode = section.optional("box")
+        parts.take(
+            transports: transportNodes, carriers: carrierNodes, deviceKey: keyFile, boxDoor: boxNode?["door"])
         let listenerNodes = entries(section.optional("listeners"))
         let forwardNodes = elements(section.optional("forwards"))
         section.finish()
 
         parts.makeAll()
+        checkHomes(carrierNodes)
         var places = PortUse()
         let listeners = listenerNodes.compactMap { listener($0, &places) }
         let forwards = forwardNodes.compactMap { forward($0, &places) }
-        if listenerNodes.isEmpty, forwardNodes.isEmpty, errors.errors.isEmpty {
-            errors.add(configuration.root.error("there is nothing to run; 'listeners' or 'forwards' is needed"))
+        let box = boxNode.flatMap(box)
+        if listenerNodes.isEmpty, forwardNodes.isEmpty, boxNode == nil, errors.errors.isEmpty {
+            errors.add(configuration.root.error("there is nothing to run; 'listeners', 'forwards' or 'box' is needed"))
         }
         guard errors.errors.isEmpty else { throw ConfigErrors(errors.errors) }
         return HostGraph(
             logLevel: logLevel, grace: grace ?? .seconds(30), listeners: listeners, forwards: forwards,
-            carriers: parts.carriers)
+            carriers: parts.carriers, box: box)
     }
 
     private static func level(_ node: ConfigNode) throws(ConfigError) -> LogLevel {
@@ -94,9 +98,10 @@ struct GraphBuilder {
             }
         }
         let carrier = section.required("carrier", "name one of 'carriers'").flatMap(carrierName)
-        let to = section.required("to", "write tcp://host:port, as the other end reaches it").flatMap { node in
-            errors.gather { () throws(ConfigError) in try Self.endpoint(node, allowsAnyPort: false) }
-        }
+        let to = section.required(
+            "to", "write tcp://host:port, as the other end reaches it, or a box's service by name"
+        )
+        .flatMap { node in errors.gather { () throws(ConfigError) in try Self.target(node) } }
         let isOptional = section.value("optional", default: false) { (node) throws(ConfigError) in
             try node.boolean()
         }
@@ -126,6 +131,11 @@ struct GraphBuilder {
             if let problem = parts.problem(using: name, for: .peer) { throw node.error(problem) }
             return name
         } ?? nil
+    }
+
+    private static func target(_ node: ConfigNode) throws(ConfigError) -> ForwardTarget {
+        let text = try node.text("tcp://host:port, or the name of a service")
+        return ForwardTarget.isName(text) ? .service(text) : .address(try endpoint(node, allowsAnyPort: false))
     }
 
     private static func endpoint(_ node: ConfigNode, allowsAnyPort: Bool) throws(ConfigError) -> TCPEndpoint {

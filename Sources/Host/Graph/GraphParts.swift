@@ -59,19 +59,27 @@ final class GraphParts: Sendable {
     }
 
     /// Takes the sections of the file.
-    func take(transports: [ConfigNode.Entry], carriers: [ConfigNode.Entry], deviceKey: DeviceKey? = nil) {
+    func take(
+        transports: [ConfigNode.Entry], carriers: [ConfigNode.Entry], deviceKey: DeviceKey? = nil,
+        boxDoor: ConfigNode? = nil
+    ) {
         state.withLock {
             $0.deviceKey = deviceKey
-            $0.roles = Self.roles(carriers)
+            $0.roles = Self.roles(carriers, boxDoor: boxDoor)
             $0.transportNodes = Self.byName(transports)
             $0.carrierNodes = Self.byName(carriers)
             $0.carrierOrder = carriers.map(\.key)
         }
     }
 
-    /// A carrier that a tunnel goes through leads to a door.
-    private static func roles(_ carriers: [ConfigNode.Entry]) -> [String: LinkRole] {
-        carriers.reduce(into: [:]) { roles, entry in
+    /// Where the file describes a carrier.
+    func node(ofCarrier name: String) -> ConfigNode? { state.withLock { $0.carrierNodes[name] } }
+
+    /// A carrier that a tunnel goes through, or a box, leads to a door.
+    private static func roles(_ carriers: [ConfigNode.Entry], boxDoor: ConfigNode?) -> [String: LinkRole] {
+        var start: [String: LinkRole] = [:]
+        if case .scalar(let name, _)? = boxDoor?.value { start[name] = .box }
+        return carriers.reduce(into: start) { roles, entry in
             guard case .scalar("tunnel", _)? = entry.value["kind"]?.value,
                 case .scalar(let name, _)? = entry.value["through"]?.value
             else { return }

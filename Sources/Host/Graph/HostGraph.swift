@@ -13,6 +13,8 @@ public struct HostGraph: Sendable {
     let listeners: [ListenerPlan]
     let forwards: [ForwardPlan]
     let carriers: [String: any Carrier]
+    /// The box that the host is, if it is one.
+    let box: BoxPlan?
 
     /// Makes everything that a config file asks for.
     ///
@@ -33,13 +35,14 @@ public struct HostGraph: Sendable {
 
     init(
         logLevel: LogLevel, grace: Duration, listeners: [ListenerPlan], forwards: [ForwardPlan],
-        carriers: [String: any Carrier]
+        carriers: [String: any Carrier], box: BoxPlan? = nil
     ) {
         self.logLevel = logLevel
         self.grace = grace
         self.listeners = listeners
         self.forwards = forwards
         self.carriers = carriers
+        self.box = box
     }
 }
 
@@ -70,7 +73,7 @@ struct ListenerPlan: Sendable {
 struct ForwardPlan: Sendable {
     var listen: TCPEndpoint
     var carrier: String
-    var to: TCPEndpoint
+    var to: ForwardTarget
     /// Whether the host runs without it where its port is taken.
     var isOptional: Bool
     /// How long a connection waits for the carrier.

@@ -87,7 +87,8 @@ public enum HostProgram {
                 configuration, loop: loop, listenerLoops: listenerLoops, log: log, network: network,
                 memory: keeping.memory, observer: tracer,
                 allowsAnyPort: allowsAnyPort, extending: extending)
-            let runner = HostRunner(graph, loop: loop, log: log)
+            let runner = HostRunner(
+                graph, state: configuration.stateDirectory(StateDirectory.environment), loop: loop, log: log)
             stop.then { runner.beginGracefulShutdown() }
             defer { stop.forget() }
             let control =
@@ -170,8 +171,9 @@ extension HostGraph {
     /// What the graph holds, in words: `1 listener, 2 forwards`.
     var summary: String {
         func count(_ number: Int, _ what: String) -> String { "\(number) \(what)\(number == 1 ? "" : "s")" }
-        return [
+        let parts = [
             (listeners.count, "listener"), (carriers.count, "carrier"), (forwards.count, "forward"),
-        ].filter { $0.0 > 0 }.map(count).joined(separator: ", ")
+        ].filter { $0.0 > 0 }.map(count)
+        return (parts + (box == nil ? [] : ["1 box"])).joined(separator: ", ")
     }
 }

@@ -27,6 +27,8 @@ public final class HostRunner: Sendable {
     private let binding = Mutex<Task<Result<([BoundListener], [ListeningForward?]), TransportError>, Never>?>(nil)
     private let activity = Activity()
     private let links: [String: CarrierLink]
+    /// The box that the host is, if it is one.
+    let box: BoxRole?
     private let board: StatusBoard
 
     /// How long an optional forward whose port was taken waits before it tries again.
@@ -35,11 +37,17 @@ public final class HostRunner: Sendable {
     private static let farewell = Duration.seconds(2)
 
     /// Prepares to run a graph on a loop; binds nothing.
-    public init(_ graph: HostGraph, loop: EventLoop, log: Log = Log()) {
+    public convenience init(_ graph: HostGraph, loop: EventLoop, log: Log = Log()) {
+        self.init(graph, state: nil, loop: loop, log: log)
+    }
+
+    /// Prepares to run a graph whose devices are kept in a state directory.
+    init(_ graph: HostGraph, state: StateDirectory?, loop: EventLoop, log: Log) {
         self.graph = graph
         self.loop = loop
         self.log = log.named("host")
         board = StatusBoard(time: loop)
+        box = graph.box.map { [activity] in BoxRole($0, state: state, activity: activity, loop: loop, log: log) }
         links = graph.forwards.reduce(into: [:]) { links, plan in
             guard links[plan.carrier] == nil, let carrier = graph.carriers[plan.carrier] else { return }
             links[plan.carrier] = CarrierLink(
@@ -56,6 +64,7 @@ public final class HostRunner: Sendable {
     /// task may call it.
     public func wake() async {
         for link in links.values { await link.wake() }
+        await box?.wake()
     }
 
     /// What it says of itself.
@@ -78,7 +87,7 @@ public final class HostRunner: Sendable {
                 return status
             },
             paths: paths(memory.all(at: now), network: network, at: now), forwards: board.forwards,
-            listeners: board.listeners)
+            listeners: board.listeners, box: box?.status(now: now))
     }
 
     private func paths(
@@ -153,6 +162,7 @@ public final class HostRunner: Sendable {
 
         await withDiscardingTaskGroup { group in
             for listener in listeners { group.addTask { await listener.run() } }
+            if let box { group.addTask { await box.run() } }
             for link in links.values { group.addTask { await link.run() } }
             for (name, carrier) in graph.carriers {
                 let states = links[name]?.states ?? carrier.states
@@ -296,13 +306,14 @@ public final class HostRunner: Sendable {
         let services = graph.listeners.flatMap { $0.routes.values.compactMap { $0 as? any GracefulService } }
         log.info("stopping: \(activity.count) sessions and transfers under way, \(grace.inWords) of grace")
         // A cancelled task could wait for nothing any more, and there are goodbyes to be said.
-        await Task { [activity, loop] in
+        await Task { [activity, loop, box] in
             await withDiscardingTaskGroup { group in
                 for listener in listeners { group.addTask { await listener.stopAccepting() } }
                 for forward in forwards.stop() { group.addTask { await forward.stopAccepting() } }
             }
             // Only now, so that whoever is told to go finds nobody here on coming back.
             for service in services { service.beginGracefulShutdown() }
+            box?.beginGracefulShutdown()
             await withDiscardingTaskGroup { group in
                 for listener in listeners { group.addTask { await listener.closeUngraceful() } }
             }

@@ -37,6 +37,8 @@ public final class ForwardService: GracefulService {
     /// What may be reached, and the same by the text that openers usually write, which saves reading it each time.
     private let allowed: Set<TCPEndpoint>
     private let texts: [String: TCPEndpoint]
+    /// What may be reached by a name.
+    private let services: [String: TCPEndpoint]
     private let connectTimeout: Duration
     private let loop: EventLoop
     private let log: Log
@@ -49,7 +51,18 @@ public final class ForwardService: GracefulService {
     public init(_ options: Options, loop: EventLoop, log: Log = Log()) {
         allowed = Set(options.allow)
         texts = Dictionary(options.allow.map { ("\($0)", $0) }) { first, _ in first }
+        services = [:]
         connectTimeout = options.connectTimeout ?? .seconds(10)
+        self.loop = loop
+        self.log = log.named("forward")
+    }
+
+    /// Makes the service of a box: what can be reached has a name, and nothing else can.
+    init(services: [String: TCPEndpoint], loop: EventLoop, log: Log = Log()) {
+        allowed = []
+        texts = [:]
+        self.services = services
+        connectTimeout = .seconds(10)
         self.loop = loop
         self.log = log.named("forward")
     }
@@ -80,7 +93,9 @@ public final class ForwardService: GracefulService {
 
     private func forward(_ stream: any Stream, peer: String, head: Timeouts, connect limit: Timeouts) async {
         do {
-            let (address, first) = try await readRequest(stream, head)
+            let (target, first) = try await readRequest(stream, head)
+            guard target != .list else { return try await list(stream) }
+            let address = try self.address(of: target)
             let connection = try await connect(address, limit)
             log.debug("\(peer) → \(address)")
             do {
@@ -100,13 +115,40 @@ public final class ForwardService: GracefulService {
         }
     }
 
-    /// Reads the head of a stream; returns the address and the bytes that came behind it.
-    private func readRequest(_ stream: any Stream, _ limit: Timeouts) async throws -> (TCPEndpoint, Bytes) {
+    /// Says which services there are.
+    private func list(_ stream: any Stream) async throws {
+        try await stream.write(ForwardHeader.answer(nil))
+        try await stream.write(Bytes(services.keys.sorted().map { $0 + "\n" }.joined()))
+        try await stream.finish()
+    }
+
+    private func address(of target: ForwardTarget) throws -> TCPEndpoint {
+        switch target {
+        case .address(let address):
+            guard allowed.contains(address) else {
+                throw ForwardHeader.Refusal(.refused, "\(address) is not on the list of what may be reached")
+            }
+            return address
+        case .service(let name):
+            guard let address = services[name] else {
+                throw ForwardHeader.Refusal(.nobodyThere, "there is no service '\(name)' here")
+            }
+            return address
+        case .list:
+            throw ForwardHeader.Refusal(.badTarget, "a list is no address")
+        }
+    }
+
+    /// Reads the head of a stream; returns what is asked for and the bytes that came behind it.
+    private func readRequest(_ stream: any Stream, _ limit: Timeouts) async throws -> (ForwardTarget, Bytes) {
         do {
             return try await limit.run {
                 var reader = ForwardHeader.RequestReader()
                 while true {
-                    if let text = try reader.next() { return (try texts[text] ?? TCPEndpoint(text), reader.rest) }
+                    if let text = try reader.next() {
+                        let known = texts[text].map(ForwardTarget.address)
+                        return (try known ?? ForwardTarget(wire: text), reader.rest)
+                    }
                     guard let bytes = try await stream.read(upTo: Relay.chunk) else {
                         throw ForwardHeader.Malformed(description: "the stream ended inside the address")
                     }
@@ -123,9 +165,6 @@ public final class ForwardService: GracefulService {
     }
 
     private func connect(_ address: TCPEndpoint, _ limit: Timeouts) async throws -> TCPConnection {
-        guard allowed.contains(address) else {
-            throw ForwardHeader.Refusal(.refused, "\(address) is not on the list of what may be reached")
-        }
         do {
             return try await dial(address, limit)
         } catch let error as TransportError {
