@@ -21,6 +21,8 @@ actor DoorDesk {
     nonisolated let executor: any SerialExecutor & TaskExecutor
     private let time: any TimeSource
     private let log: Log
+    /// Boxes that come and go could fill any log.
+    private let lines: LogLimiter
     private let metrics: any MetricsSink
     private var table: DoorTable
     private var links: [UInt64: Waiters] = [:]
@@ -33,6 +35,7 @@ actor DoorDesk {
         self.executor = executor
         self.time = time
         self.log = log
+        lines = LogLimiter(interval: .seconds(1), time: time)
         self.metrics = metrics
         table = DoorTable(keys: keys, options: options, directory: directory)
     }
@@ -133,7 +136,7 @@ actor DoorDesk {
     private func write(_ level: LogLevel, _ message: String) {
         switch level {
         case .debug: log.debug(message)
-        case .info: log.info(message)
+        case .info: lines.run { (more: String) in log.info(message + more) }
         case .warning: log.warning(message)
         case .error: log.error(message)
         }

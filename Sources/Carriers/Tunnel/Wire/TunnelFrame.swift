@@ -57,17 +57,27 @@ package struct TunnelFrame: Sendable, Hashable {
         way.isBoxLeg ? 1 + KeyID.length + 8 : 1 + 8
     }
 
-    /// The message on the wire; the header goes into the payload's headroom where there is enough of it.
+    /// The message on the wire; the header goes into the payload's headroom where there is enough of it and nobody else holds
+    /// the payload.
     ///
     /// - Precondition: the payload has a length that the kind allows.
-    package func encoded() -> Bytes {
+    package consuming func encoded() -> Bytes {
         precondition(Self.allowed(kind).contains(payload.count), "a frame with a payload of \(payload.count) bytes")
-        var header = Bytes(capacity: 25)
-        header.append(kind.rawValue)
-        if let device { device.id.append(to: &header) }
-        header.append(bigEndian: session.rawValue)
-        var message = payload
-        message.prepend(contentsOf: header)
+        var message = Bytes()
+        swap(&message, &payload)
+        let (first, device, session) = (kind.rawValue, device?.id, session.rawValue)
+        // On the stack: this is done for every frame that a door passes on.
+        unsafe withUnsafeTemporaryAllocation(byteCount: 1 + KeyID.length + 8, alignment: 8) { room in
+            unsafe room[0] = first
+            var length = 1
+            if let device {
+                unsafe room.storeBytes(of: device.high.bigEndian, toByteOffset: 1, as: UInt64.self)
+                unsafe room.storeBytes(of: device.low.bigEndian, toByteOffset: 9, as: UInt64.self)
+                length += KeyID.length
+            }
+            unsafe room.storeBytes(of: session.bigEndian, toByteOffset: length, as: UInt64.self)
+            unsafe message.prepend(contentsOf: UnsafeRawBufferPointer(rebasing: room[..<(length + 8)]))
+        }
         return message
     }
 
