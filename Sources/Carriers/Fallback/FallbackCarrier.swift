@@ -9,7 +9,9 @@ public import TransportKit
 /// for a session, or for an answer to what was sent.
 ///
 /// One carrier at a time: the primary ends, and its sessions with it, before the secondary is made and dialled (R114).
-/// There is no way back for the life of this carrier (R115). Both may be any chain; fallbacks nest.
+/// There is no way back for the life of this carrier (R115), unless a ``SwitchBackPolicy`` is set: the primary's sessions end then,
+/// but not the primary, a session of it is tried beside the secondary, and one that stands takes over. Both may be any chain;
+/// fallbacks nest.
 public actor FallbackCarrier: Carrier {
     /// One call of `open`.
     private struct Call {
@@ -28,6 +30,9 @@ public actor FallbackCarrier: Carrier {
         }
     }
 
+    /// How long a session of the primary waits for whoever had one of the secondary.
+    private static let keeping = Duration.seconds(10)
+
     private nonisolated let primary: any Carrier
     private nonisolated let deferred: DeferredCarrier
     private nonisolated let settings: FallbackSettings
@@ -43,6 +48,9 @@ public actor FallbackCarrier: Carrier {
     /// Ends the primary, and goes on where that takes longer than the farewell.
     private var ending: Task<Void, Never>?
     private var leaving: Task<Void, Never>?
+    /// Whether the primary has been left.
+    private var isAway = false
+    private var probe: FallbackProbe?
     private var closed: Close?
 
     /// Makes a carrier over two others; nothing is opened.
@@ -78,7 +86,8 @@ public actor FallbackCarrier: Carrier {
         self.random = random
         capabilities = primary.capabilities.intersection(secondary.capabilities)
         state = FallbackState(
-            FallbackMachine(recovery: Self.patience(over: primary, settings)), names: names, time: time, log: log)
+            FallbackMachine(recovery: Self.patience(over: primary, settings), switchBack: settings.switchBack),
+            names: names, time: time, log: log)
         state.whenChanged { [weak self, executor] in
             // It ends by itself, at once.
             Task(executorPreference: executor) { [weak self] in await self?.step() }
@@ -124,7 +133,9 @@ public actor FallbackCarrier: Carrier {
             if let closed { throw closed }
             let direction = state.tell { $0.opening(id, now: $1) }
             switch direction {
-            case .dialPrimary: dial(id, primary, firstFlight)
+            case .dialPrimary:
+                if let spare = try await openSpare(id, firstFlight) { return spare }
+                dial(id, primary, firstFlight)
             case .dialSecondary: dial(id, try secondaryCarrier(), firstFlight)
             case .wait: break
             }
@@ -168,6 +179,7 @@ public actor FallbackCarrier: Carrier {
         let close = closed ?? Close(code, reason: reason, origin: .local)
         closed = close
         timer?.task.cancel()
+        let probe = takeProbe().map { end($0) }
         var dials: [Task<Void, Never>] = []
         for id in calls.keys {
             if let dial = calls[id]?.drop() { dials.append(dial) }
@@ -177,6 +189,7 @@ public actor FallbackCarrier: Carrier {
         await withDiscardingTaskGroup { group in
             for socket in sockets { group.addTask { _ = await socket.close(close.code, reason: close.reason) } }
         }
+        await probe?.value
         await ending?.value
         await primary.close(close.code, reason: close.reason)
         await secondary?.close(close.code, reason: close.reason)
@@ -243,11 +256,13 @@ public actor FallbackCarrier: Carrier {
         }
     }
 
-    private func hold(_ socket: any Socket, _ id: UInt64, of carrier: any Carrier, isWatched: Bool) -> FallbackSocket {
+    private func hold(
+        _ socket: any Socket, _ id: UInt64, of carrier: any Carrier, isWatched: Bool, early: [Message] = []
+    ) -> FallbackSocket {
         let carried = if case .open(let path) = carrier.states.latest { path.carrier } else { "" }
         let path = CarrierPath(
             carrier: carried, transport: socket.info.transport, remoteAddress: socket.info.remoteAddress)
-        let held = FallbackSocket(socket, id: id, isWatched: isWatched, state: state)
+        let held = FallbackSocket(socket, id: id, isWatched: isWatched, early: early, state: state)
         state.add(held, path: path)
         return held
     }
@@ -284,7 +299,16 @@ public actor FallbackCarrier: Carrier {
     /// Does what the machine asks for, and waits for its deadline.
     private func step() {
         guard closed == nil else { return }
-        if case .leaving = state.phase, leaving == nil { leave() }
+        switch state.phase {
+        case .primary: if isAway { goBack() }
+        case .leaving: if !isAway { leave() }
+        case .secondary:
+            switch state.probe {
+            case .none, .due: endProbe()
+            case .opening: if probe == nil { beginProbe() }
+            case .standing: break
+            }
+        }
         let deadline = state.deadline
         guard deadline != timer?.deadline else { return }
         timer?.task.cancel()
@@ -304,15 +328,18 @@ public actor FallbackCarrier: Carrier {
     }
 
     private func leave() {
+        isAway = true
+        endProbe()
         let dials = calls.keys.compactMap { calls[$0]?.drop() }
         for call in calls.values { call.changed.signal() }
         let (primary, sockets, over) = (primary, state.sockets, Signal())
+        let isFinal = settings.switchBack == nil
         let words = "another carrier takes over"
         ending = Task(executorPreference: executor) {
             await withDiscardingTaskGroup { group in
                 for socket in sockets { group.addTask { await socket.leave(words) } }
             }
-            await primary.close(.goingAway, reason: words)
+            if isFinal { await primary.close(.goingAway, reason: words) }
             for dial in dials { await dial.value }
             over.signal()
         }
@@ -328,8 +355,103 @@ public actor FallbackCarrier: Carrier {
     }
 
     private func left() {
-        state.tell { machine, _ in machine.left() }
+        state.tell { $0.left(now: $1) }
         for call in calls.values { call.changed.signal() }
+    }
+
+    // MARK: - The way back
+
+    private func beginProbe() {
+        nextID += 1
+        let id = nextID
+        let probe = FallbackProbe(id)
+        self.probe = probe
+        probe.task = Task(executorPreference: executor) { [primary] in
+            do throws(Close) {
+                let socket = try await primary.open()
+                return await self.probeOpened(id, socket) ? try await socket.receive() : []
+            } catch {
+                await self.probeFailed(id, error)
+                return []
+            }
+        }
+    }
+
+    /// - Returns: whether anybody wants the session.
+    private func probeOpened(_ id: UInt64, _ socket: any Socket) async -> Bool {
+        guard let probe, probe.id == id, state.tell({ $0.probeOpened(now: $1) }) else {
+            await socket.close(.normal, reason: "nobody waits for it any more")
+            return false
+        }
+        probe.socket = socket
+        return true
+    }
+
+    private func probeFailed(_ id: UInt64, _ close: Close) {
+        guard let probe, probe.id == id, close.origin != .cancellation else { return }
+        self.probe = nil
+        state.tell { $0.probeFailed(now: $1) }
+    }
+
+    private func takeProbe() -> FallbackProbe? {
+        defer { probe = nil }
+        return probe
+    }
+
+    private func endProbe() {
+        guard let probe = takeProbe() else { return }
+        // It ends by itself, within the linger time.
+        _ = end(probe)
+    }
+
+    private func end(_ probe: FallbackProbe) -> Task<Void, Never> {
+        probe.expiry?.cancel()
+        probe.task?.cancel()
+        return Task(executorPreference: executor) { [task = probe.task, socket = probe.socket] in
+            _ = await task?.value
+            _ = await socket?.close(.normal, reason: "nobody waits for it any more")
+        }
+    }
+
+    /// The session that was tried stands: only now is what there was ended.
+    private func goBack() {
+        isAway = false
+        leaving = nil
+        for id in calls.keys {
+            _ = calls[id]?.drop()
+            calls[id]?.changed.signal()
+        }
+        let (sockets, before) = (state.sockets, ending)
+        ending = Task(executorPreference: executor) {
+            await before?.value
+            await withDiscardingTaskGroup { group in
+                for socket in sockets { group.addTask { await socket.leave("the first carrier carries again") } }
+            }
+        }
+        guard let probe else { return }
+        probe.expiry = Task(executorPreference: executor) { [time, id = probe.id] in
+            guard (try? await time.sleep(for: Self.keeping)) != nil else { return }
+            await self.expired(id)
+        }
+    }
+
+    private func expired(_ id: UInt64) {
+        if probe?.id == id { endProbe() }
+    }
+
+    /// The session that was tried, for whoever asks first after the return.
+    private func openSpare(_ id: UInt64, _ firstFlight: Bytes?) async throws(Close) -> FallbackSocket? {
+        guard !isAway, let spare = takeProbe() else { return nil }
+        spare.expiry?.cancel()
+        spare.task?.cancel()
+        let early = await spare.task?.value ?? []
+        guard let socket = spare.socket, state.tell({ $0.opened(id, isAsked: firstFlight != nil, now: $1) }) else {
+            _ = end(spare)
+            return nil
+        }
+        let held = hold(socket, id, of: primary, isWatched: true, early: early)
+        if let firstFlight { try await held.send(Message(firstFlight)) }
+        return held
     }
 
     /// A primary that is itself a fallback needs time for both of its own, or it never gets to its second.

@@ -23,6 +23,18 @@ struct FallbackMachine {
         case recovery(until: Instant)
     }
 
+    /// What becomes of the way back, where there is one. It matters only while the secondary is in force.
+    enum Probe: Hashable {
+        /// There is none.
+        case none
+        /// The primary is tried then.
+        case due(Instant)
+        /// A session of the primary is being opened beside the secondary.
+        case opening(until: Instant)
+        /// It stands; where it still does then, the primary takes over.
+        case standing(until: Instant)
+    }
+
     /// What whoever asked for a session does next.
     enum Direction: Hashable {
         case dialPrimary
@@ -50,7 +62,14 @@ struct FallbackMachine {
     /// A timer that is so late says that this end did not run, and nothing about the path (R60).
     private static let lateness = Duration.seconds(10)
 
+    /// How long a fallback stays on its primary at least, or away from it.
+    private static let leastStay = Duration.seconds(60)
+
     private let recovery: Duration
+    private let switchBack: (any SwitchBackPolicy)?
+    private(set) var probe = Probe.none
+    private var probeFailures = 0
+    private var lastReturn: Instant?
     private(set) var phase = Phase.primary
     private(set) var hasEverCarried = false
     private(set) var window = Window.none
@@ -64,16 +83,28 @@ struct FallbackMachine {
     /// The pauses between attempts within a window, which is short.
     private var backoff = Backoff(cap: .seconds(1))
 
-    /// - Parameter recovery: how long the primary has to carry, at first and again.
-    init(recovery: Duration) {
+    /// - Parameters:
+    ///   - recovery: how long the primary has to carry, at first and again.
+    ///   - switchBack: when to go back to it; nil for never (R115).
+    init(recovery: Duration, switchBack: (any SwitchBackPolicy)? = nil) {
         self.recovery = recovery
+        self.switchBack = switchBack
     }
 
     /// When ``passed(now:)`` has to be called.
     var deadline: Instant? {
-        switch (phase, window) {
-        case (.primary, .firstAnswer(let until)), (.primary, .recovery(let until)): until
-        case (.primary, .none), (.leaving, _), (.secondary, _): nil
+        switch phase {
+        case .primary:
+            switch window {
+            case .firstAnswer(let until), .recovery(let until): until
+            case .none: nil
+            }
+        case .leaving: nil
+        case .secondary:
+            switch probe {
+            case .due(let until), .opening(let until), .standing(let until): until
+            case .none: nil
+            }
         }
     }
 
@@ -176,7 +207,15 @@ struct FallbackMachine {
 
     /// The network is back or has changed: nothing that stood is trusted (R112).
     mutating func woken(now: Instant) {
-        guard case .primary = phase, !(calls.isEmpty && sessions.isEmpty) || hasEverCarried else { return }
+        switch phase {
+        case .primary: break
+        case .leaving: return
+        case .secondary:
+            // What was being tried, was on the network that was.
+            if switchBack != nil { probe = .due(max(now, earliestReturn)) }
+            return
+        }
+        guard !(calls.isEmpty && sessions.isEmpty) || hasEverCarried else { return }
         for session in sessions.keys where sessions[session]?.isAnswered == true {
             sessions[session] = Session(isAsked: false)
         }
@@ -187,6 +226,7 @@ struct FallbackMachine {
     /// Time has passed.
     mutating func passed(now: Instant) {
         guard let deadline, now >= deadline else { return }
+        guard case .primary = phase else { return probePassed(now: now, isLate: now - deadline >= Self.lateness) }
         guard isOwed else {
             // Nobody waits for anything: the next who does starts anew.
             window = .none
@@ -205,9 +245,60 @@ struct FallbackMachine {
     }
 
     /// The primary has ended.
-    mutating func left() {
-        if case .leaving(let reason) = phase { phase = .secondary(reason) }
+    mutating func left(now: Instant) {
+        guard case .leaving(let reason) = phase else { return }
+        phase = .secondary(reason)
+        probeFailures = 0
+        scheduleProbe(now: now)
     }
+
+    // MARK: - The way back
+
+    /// A session of the primary has opened beside the secondary: a round trip to the peer.
+    ///
+    /// - Returns: whether it is wanted.
+    mutating func probeOpened(now: Instant) -> Bool {
+        guard case .secondary = phase, case .opening = probe, let switchBack else { return false }
+        probe = .standing(until: now + switchBack.dwell)
+        return true
+    }
+
+    /// It has not opened, or has ended.
+    mutating func probeFailed(now: Instant) {
+        guard case .secondary = phase else { return }
+        switch probe {
+        case .none, .due: break
+        case .opening, .standing:
+            probeFailures += 1
+            scheduleProbe(now: now)
+        }
+    }
+
+    private mutating func probePassed(now: Instant, isLate: Bool) {
+        switch probe {
+        case .none: break
+        case .due: probe = .opening(until: now + recovery)
+        case .opening: probeFailed(now: now)
+        case .standing:
+            if isLate, let switchBack {
+                probe = .standing(until: now + switchBack.dwell)
+            } else {
+                phase = .primary
+                probe = .none
+                hasEverCarried = false
+                lastEnd = nil
+                hasFailed = false
+                lastReturn = now
+            }
+        }
+    }
+
+    private mutating func scheduleProbe(now: Instant) {
+        guard let switchBack else { return }
+        probe = .due(max(now + switchBack.pause(failures: probeFailures), earliestReturn))
+    }
+
+    private var earliestReturn: Instant { lastReturn.map { $0 + Self.leastStay } ?? .zero }
 
     // MARK: - What follows
 

@@ -10,13 +10,18 @@ final class FallbackSocket: Socket {
     private let isProven: Atomic<Bool>
     private let hasEnded = Atomic(false)
     private let isClosing = Atomic(false)
+    /// What had arrived before the session was in anybody's hands.
+    private let early: Mutex<[Message]>
 
-    /// - Parameter isWatched: whether what arrives is worth telling.
-    init(_ inner: any Socket, id: UInt64, isWatched: Bool, state: FallbackState) {
+    /// - Parameters:
+    ///   - isWatched: whether what arrives is worth telling.
+    ///   - early: what has arrived on it already.
+    init(_ inner: any Socket, id: UInt64, isWatched: Bool, early: [Message], state: FallbackState) {
         self.inner = inner
         self.id = id
         self.state = state
         isProven = Atomic(!isWatched)
+        self.early = Mutex(early)
     }
 
     deinit {
@@ -32,7 +37,8 @@ final class FallbackSocket: Socket {
 
     func receive() async throws(Close) -> [Message] {
         do throws(Close) {
-            let messages = try await inner.receive()
+            let first = takeEarly()
+            let messages = first.isEmpty ? try await inner.receive() : first
             arrived()
             return messages
         } catch {
@@ -63,6 +69,13 @@ final class FallbackSocket: Socket {
         let close = await inner.close(code, reason: reason)
         ended(close.origin == .remote ? close : nil)
         return close
+    }
+
+    private func takeEarly() -> [Message] {
+        early.withLock { early in
+            defer { early = [] }
+            return early
+        }
     }
 
     // MARK: - What is told

@@ -37,6 +37,7 @@ final class FallbackState: Sendable {
     }
 
     var phase: FallbackMachine.Phase { inner.withLock { $0.machine.phase } }
+    var probe: FallbackMachine.Probe { inner.withLock { $0.machine.probe } }
     var deadline: Instant? { inner.withLock { $0.machine.deadline } }
     var takeover: FallbackTakeover? { inner.withLock { $0.takeover } }
     var sockets: [FallbackSocket] { inner.withLock { $0.sessions.compactMap(\.socket) } }
@@ -55,11 +56,15 @@ final class FallbackState: Sendable {
             if case .primary = before.phase, case .leaving(let reason) = after.phase {
                 inner.takeover = FallbackTakeover(
                     from: names.primary, to: names.secondary, time: time.wallNow(), reason: reason)
+            } else if case .secondary = before.phase, case .primary = after.phase {
+                inner.takeover = nil
             }
             return (answer, before, after, inner.takeover, inner.whenChanged)
         }
         report(before, after, takeover, now)
-        if before.phase != after.phase || before.deadline != after.deadline { whenChanged() }
+        if before.phase != after.phase || before.probe != after.probe || before.deadline != after.deadline {
+            whenChanged()
+        }
         return answer
     }
 
@@ -68,6 +73,9 @@ final class FallbackState: Sendable {
     ) {
         if before.phase != after.phase, case .leaving = after.phase, let takeover {
             log.warning("\(takeover)")
+        }
+        if case .secondary = before.phase, case .primary = after.phase {
+            log.info("\(names.primary) takes over from \(names.secondary) again")
         }
         if !before.hasEverCarried, after.hasEverCarried { log.info("\(names.primary) carries") }
         guard case .primary = after.phase, before.window != after.window else { return }
