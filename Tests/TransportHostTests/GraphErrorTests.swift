@@ -147,6 +147,14 @@ import TransportKit
             "{ kind: fallback, primary: b, secondary: c, recovery: 50ms }",
             "carriers.a.recovery: must be at least 100ms"
         ),
+        (
+            "{ kind: fallback, primary: b, secondary: c, switchBack: { probe: 1ms } }",
+            "carriers.a.switchBack.probe: must be at least 1s"
+        ),
+        (
+            "{ kind: fallback, primary: b, secondary: c, switchBack: { dwel: 1s } }",
+            "carriers.a.switchBack.dwel: unknown key; did you mean 'dwell'? allowed are probe and dwell"
+        ),
         ("{ kind: mux, over: b }", "carriers.a.over: there is no carrier 'b'; did you mean 'a'? known are a"),
         ("{ kind: mux, over: a }", "carriers.a.over: the carriers go in a circle: a → a"),
     ])

@@ -6,13 +6,26 @@ struct FallbackOptions: Decodable, Sendable {
     var primary: String
     var secondary: String
     var recovery: TimeLimit?
+    var switchBack: SwitchBack?
 
     enum CodingKeys: String, CodingKey, CaseIterable {
-        case primary, secondary, recovery
+        case primary, secondary, recovery, switchBack
+    }
+
+    /// When to go back to the primary.
+    struct SwitchBack: Decodable, Sendable {
+        var probe: TimeLimit?
+        var dwell: TimeLimit?
+
+        enum CodingKeys: String, CodingKey, CaseIterable {
+            case probe, dwell
+        }
     }
 
     /// Less than a round trip says nothing of a path.
     private static let leastRecovery = Duration.milliseconds(100)
+    /// The primary is dialled so often at most; a service has more clients than one.
+    private static let leastProbe = Duration.seconds(1)
 
     /// Makes the carrier that the options of a plug-in ask for.
     ///
@@ -27,8 +40,16 @@ struct FallbackOptions: Decodable, Sendable {
             guard recovery >= leastRecovery else { throw source.invalid("recovery", "must be at least 100ms") }
             settings.recovery = recovery
         }
-        // It ends when the secondary takes over, so it is nobody else's.
-        let primary = try resolve(options.primary, "primary", source, context.ownCarrier)
+        if let switchBack = options.switchBack {
+            var policy = ProbingSwitchBack()
+            policy.probe = switchBack.probe?.value ?? policy.probe
+            policy.dwell = switchBack.dwell?.value ?? policy.dwell
+            guard policy.probe >= leastProbe else { throw source.invalid("switchBack.probe", "must be at least 1s") }
+            settings.switchBack = policy
+        }
+        // Without a way back it is closed when the secondary takes over, so it is nobody else's.
+        let primary = try resolve(
+            options.primary, "primary", source, settings.switchBack == nil ? context.ownCarrier : context.carrier)
         let secondary = try resolve(options.secondary, "secondary", source, context.carrier)
         do {
             return try FallbackCarrier(
