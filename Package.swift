@@ -190,6 +190,14 @@ let package = Package(
                 "TransportKitTesting",
             ],
             swiftSettings: strict),
+        // Every carrier against the one suite.
+        .testTarget(
+            name: "CarrierConformanceTests",
+            dependencies: [
+                "TransportKit", "DirectCarrier", "MuxCarrier", "NoiseCarrier", "FallbackCarrier", "MemoryTransport",
+                "TransportKitTesting",
+            ],
+            swiftSettings: strict),
         // Every transport against the one suite.
         .testTarget(
             name: "ConformanceTests",
