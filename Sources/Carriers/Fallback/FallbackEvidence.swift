@@ -7,8 +7,8 @@ public import TransportKit
 public enum FallbackEvidence: Sendable, Hashable {
     /// The caller's own doing: a cancelled call, a call that was not allowed.
     case nothing
-    /// This end may not use the carrier at all: it threw a local close whose cause is ``TransportError/Code/unsupported``
-    /// (R91, R117).
+    /// This end may not use the carrier at all: it threw a local close whose cause is
+    /// ``/TransportKit/TransportError/Code/unsupported`` (R91, R117).
     case notUsable
     /// The service turned this end away: 4401, 4403.
     case refused

@@ -12,6 +12,12 @@ public struct FallbackTakeover: Sendable, Hashable {
     public var reason: FallbackReason
 
     /// Makes the record of a takeover.
+    ///
+    /// - Parameters:
+    ///   - from: the name of the primary.
+    ///   - to: the name of the secondary.
+    ///   - time: when.
+    ///   - reason: why.
     public init(from: String, to: String, time: WallTime, reason: FallbackReason) {
         self.from = from
         self.to = to
