@@ -69,3 +69,21 @@ static inline int tk_noise_open(
 	return crypto_aead_chacha20poly1305_ietf_decrypt_detached(
 		out, NULL, sealed, length, sealed + length, data, data_length, nonce, key);
 }
+
+/* HMAC-SHA256 under a key of 32 bytes. */
+static inline void tk_hmac_sha256(
+	unsigned char out[32], const unsigned char *key, const unsigned char *data, size_t length)
+{
+	tk_noise_hmac(out, key, data, length, 0);
+}
+
+/* HKDF-SHA256 (RFC 5869) without salt, its first block. */
+static inline void tk_hkdf_sha256(
+	unsigned char out[32], const unsigned char *input, size_t length, const unsigned char *info, size_t info_length)
+{
+	static const unsigned char no_salt[32] = {0};
+	unsigned char key[32];
+	tk_noise_hmac(key, no_salt, input, length, 0);
+	tk_noise_hmac(out, key, info, info_length, 1);
+	sodium_memzero(key, sizeof key);
+}

@@ -16,6 +16,12 @@ public struct SocketInfo: Sendable {
     public var maxMessageBytes: Int
     /// SHA-256 of the peer's public key as it stands in its certificate (SubjectPublicKeyInfo), where it showed one.
     public var peerKey: PublicKeyHash?
+    /// The last entry of the `X-Forwarded-For` that the peer sent, where the wire has one. Anybody can write it: it is the
+    /// client's address only where a proxy of one's own stands in front.
+    public var forwardedFor: String?
+    /// Whether messages of other conversations arrive on it too, as in a room of the relay: only what authenticates is the
+    /// peer's (R74).
+    public var isShared = false
     /// Whether TLS resumed an earlier session (R16).
     public var resumed: Bool
     /// What became of early data (R16).

@@ -51,7 +51,8 @@ public final class NoiseSocket: Socket {
         self.executor = executor
         self.metrics = metrics
         self.whenOver = whenOver
-        foreignMessages = settings.foreignMessages
+        // Trial decryption belongs to a path that several sessions share, and what is sealed is nobody else's.
+        foreignMessages = inner.info.isShared ? .areDropped : settings.foreignMessages
         info = Self.info(over: inner.info)
         peer = session.peer
         payload = session.payload
@@ -70,6 +71,7 @@ public final class NoiseSocket: Socket {
         var info = inner
         info.capabilities = capabilities(over: inner.capabilities)
         info.protection = .endToEnd
+        info.isShared = false
         info.maxMessageBytes = max(0, inner.maxMessageBytes - NoiseSession.overhead)
         return info
     }
