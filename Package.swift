@@ -25,6 +25,8 @@ let package = Package(
         .library(name: "NoiseCarrier", targets: ["NoiseCarrier"]),
         .library(name: "TunnelCarrier", targets: ["TunnelCarrier"]),
         .library(name: "DoorService", targets: ["DoorService"]),
+        .library(name: "RelayCarrier", targets: ["RelayCarrier"]),
+        .library(name: "RelayService", targets: ["RelayService"]),
         .library(name: "TransportHost", targets: ["TransportHost"]),
         .library(name: "TransportKitTesting", targets: ["TransportKitTesting"]),
         .executable(name: "transportkit", targets: ["transportkit"]),
@@ -79,11 +81,17 @@ let package = Package(
         .target(
             name: "TunnelCarrier", dependencies: ["TransportKit", "NoiseCarrier", "CSodium"],
             path: "Sources/Carriers/Tunnel", swiftSettings: wrapsC),
+        .target(
+            name: "RelayCarrier", dependencies: ["TransportKit", "NoiseCarrier", "CSodium"],
+            path: "Sources/Carriers/Relay", swiftSettings: wrapsC),
 
         // Services.
         .target(
             name: "DoorService", dependencies: ["TransportKit", "NoiseCarrier", "TunnelCarrier"],
             path: "Sources/Services/Door", swiftSettings: strict),
+        .target(
+            name: "RelayService", dependencies: ["TransportKit", "RelayCarrier"], path: "Sources/Services/Relay",
+            swiftSettings: strict),
 
         // The host.
         .systemLibrary(
@@ -96,7 +104,7 @@ let package = Package(
             dependencies: [
                 "TransportKit", "TransportIO", "TransportTLS", "QUICTransport", "WebSocketTransport",
                 "MemoryTransport", "DirectCarrier", "MuxCarrier", "NoiseCarrier", "TunnelCarrier", "FallbackCarrier",
-                "DoorService", "CYAML", "CQREncode",
+                "DoorService", "RelayCarrier", "RelayService", "CYAML", "CQREncode",
             ],
             path: "Sources/Host", exclude: ["CYAML", "CQREncode", "CLI"], swiftSettings: wrapsC),
         .executableTarget(
@@ -190,6 +198,19 @@ let package = Package(
                 "TransportKitTesting",
             ],
             swiftSettings: strict),
+        .testTarget(
+            name: "RelayCarrierTests",
+            dependencies: [
+                "TransportKit", "NoiseCarrier", "RelayCarrier", "MemoryTransport", "TransportKitTesting",
+            ],
+            swiftSettings: strict),
+        .testTarget(
+            name: "RelayServiceTests",
+            dependencies: [
+                "TransportKit", "NoiseCarrier", "RelayCarrier", "RelayService", "MemoryTransport",
+                "TransportKitTesting",
+            ],
+            swiftSettings: strict),
         // Every carrier against the one suite.
         .testTarget(
             name: "CarrierConformanceTests",
@@ -210,7 +231,7 @@ let package = Package(
             name: "TransportHostTests",
             dependencies: [
                 "TransportKit", "TransportIO", "TransportTLS", "NoiseCarrier", "TunnelCarrier", "TransportHost",
-                "TransportKitTesting",
+                "TransportKitTesting", "RelayCarrier", "WebSocketTransport",
             ],
             swiftSettings: strict),
         // The rig: namespaces, shaped links and the real executables; see docs/rig.md.
@@ -235,6 +256,7 @@ let package = Package(
             name: "InteropTests",
             dependencies: [
                 "TransportKit", "TransportIO", "TransportTLS", "QUICTransport", "WebSocketTransport", "MuxCarrier",
+                "NoiseCarrier", "RelayCarrier", "RelayService",
             ],
             exclude: ["Peers"], swiftSettings: strict),
     ],

@@ -48,6 +48,16 @@ import WebSocketTransport
         #expect(Self.status(Self.request(fields)) == 101)
     }
 
+    // The entries before the last are the client's own words.
+    @Test func `The last entry of X-Forwarded-For is the proxy's`() throws {
+        var reader = HTTPHeadReader()
+        let fields = Self.sound + ["X-Forwarded-For: 6.6.6.6, 192.0.2.1", "X-Forwarded-For: 198.51.100.7"]
+        let bytes = Bytes(Self.request(fields))
+        let read = try #require(try bytes.withUnsafeBytes { try reader.take($0) })
+        guard case .upgrade(let request) = UpgradeRequest.judge(read.head) else { Issue.record("no upgrade"); return }
+        #expect(request.forwardedFor == "198.51.100.7")
+    }
+
     @Test func `Target and sub-protocols are read from a request`() throws {
         var reader = HTTPHeadReader()
         let fields = Self.sound + ["Sec-WebSocket-Protocol: chat , tk-mux.1", "Sec-WebSocket-Protocol: more"]
@@ -58,6 +68,7 @@ import WebSocketTransport
         #expect(request.target.wireForm == "/echo?x=1")
         #expect(request.subprotocols == ["chat", "tk-mux.1", "more"])
         #expect(request.key == Self.key)
+        #expect(request.forwardedFor == nil)
     }
 
     struct Refusal: Sendable, CustomTestStringConvertible {

@@ -11,6 +11,12 @@ public protocol Service: Sendable {
     /// Whether it may be given an ``EarlySocket`` before the handshake is done, on a listener that takes early data.
     var answersEarly: Bool { get }
 
+    /// Whether it answers on every path below its route, too.
+    var servesPathsBelow: Bool { get }
+
+    /// Whether who its peers are, and what they ask for, must not be logged.
+    var keepsPeersPrivate: Bool { get }
+
     /// Talks to one peer until either end closes.
     func serve(_ socket: any Socket, target: Target) async
 }
@@ -21,4 +27,10 @@ extension Service {
 
     /// What came early may be a recording, so a service has to ask for it.
     public var answersEarly: Bool { false }
+
+    /// Its route is all that it answers on.
+    public var servesPathsBelow: Bool { false }
+
+    /// Its peers may be logged.
+    public var keepsPeersPrivate: Bool { false }
 }

@@ -104,9 +104,10 @@ final class WebSocketListenerCore: @unchecked Sendable {
 
     private func opened(_ outcome: ServerHandshake.Outcome, _ pipe: Pipe) {
         let hasStreams = outcome.subprotocol != nil
-        let info = SocketInfo(
+        var info = SocketInfo(
             transport: transport.name, pipe: pipe, hasStreams: hasStreams, target: outcome.request.target,
             limits: options.limits)
+        info.forwardedFor = outcome.request.forwardedFor
         let session = transport.makeSession(
             pipe, role: .server, hasStreams: hasStreams, limits: options.limits, keepalive: options.keepalive
         ) { [weak self] session in self?.gone(session) }

@@ -16,6 +16,8 @@ package struct UpgradeRequest: Sendable, Equatable {
     package let key: String
     /// The sub-protocols that the client offers.
     package let subprotocols: [String]
+    /// The last entry of `X-Forwarded-For`, which the nearest proxy has written; those before it are the client's own words.
+    package let forwardedFor: String?
 
     /// Reads a request.
     package static func judge(_ head: HTTPHead) -> Verdict {
@@ -48,7 +50,9 @@ package struct UpgradeRequest: Sendable, Equatable {
         }
         guard let target else { return refuse("the target is malformed or longer than \(Target.limit) bytes") }
         return .upgrade(
-            UpgradeRequest(target: target, key: keys[0], subprotocols: head.list("sec-websocket-protocol")))
+            UpgradeRequest(
+                target: target, key: keys[0], subprotocols: head.list("sec-websocket-protocol"),
+                forwardedFor: head.list("x-forwarded-for").last))
     }
 
     private static func refuse(_ why: String) -> Verdict { .refused(HTTPAnswer(400, why)) }
