@@ -19,7 +19,7 @@ public enum StandardRegistry {
     ) throws(RegistryError) -> Registry {
         var registry = Registry()
         try addTransports(to: &registry, loop: loop, listenerLoops: listenerLoops)
-        try addCarriers(to: &registry)
+        try addCarriers(to: &registry, loop: loop)
         try addServices(to: &registry, loop: loop)
         try addPolicies(to: &registry)
         return registry
@@ -47,7 +47,8 @@ public enum StandardRegistry {
         }
     }
 
-    private static func addCarriers(to registry: inout Registry) throws(RegistryError) {
+    private static func addCarriers(to registry: inout Registry, loop: EventLoop) throws(RegistryError) {
+        try registry.register(carrier: "relay") { try RelayOptions.carrier($0, context: $1, loop: loop) }
         try registry.register(carrier: "direct") { options, context in
             let parts = try DirectParts(options, context: context)
             return try DirectCarrier(
@@ -72,6 +73,7 @@ public enum StandardRegistry {
     }
 
     private static func addServices(to registry: inout Registry, loop: EventLoop) throws(RegistryError) {
+        try registry.register(service: "relay") { try RelayServiceOptions.service($0, context: $1) }
         try registry.register(service: "echo") { options, _ in
             _ = try options.decode(NoOptions.self)
             return EchoService()

@@ -27,10 +27,10 @@ import TransportKit
     }
 
     @Test(arguments: [
-        ("{}", "carriers.a: 'kind' is missing; name one of direct, fallback, mux, noise or tunnel"),
+        ("{}", "carriers.a: 'kind' is missing; name one of direct, fallback, mux, noise, relay or tunnel"),
         (
             "{ kind: diect }",
-            "carriers.a.kind: there is no kind of carrier 'diect'; did you mean 'direct'? known are direct, fallback, mux, noise and tunnel"
+            "carriers.a.kind: there is no kind of carrier 'diect'; did you mean 'direct'? known are direct, fallback, mux, noise, relay and tunnel"
         ),
         ("{ kind: direct }", "carriers.a: 'url' is missing"),
         (
@@ -449,7 +449,7 @@ import TransportKit
         (
             "{ url: \"wss://127.0.0.1:1\", \(tls), routes: { /: { service: ecko } } }",
             [
-                "113: listeners.a.routes./.service: there is no service 'ecko'; did you mean 'echo'? known are door.app, door.box, echo and forward"
+                "113: listeners.a.routes./.service: there is no service 'ecko'; did you mean 'echo'? known are door.app, door.box, echo, forward and relay"
             ]
         ),
         (

@@ -12,6 +12,7 @@ final class BoundListener: Sendable {
     let pin: PublicKeyHash?
 
     private let listeners: [any Listener]
+    private let routes: RouteTable
     private let log: Log
     private let sessions = Mutex<[ObjectIdentifier: Session]>([:])
     private let activity: Activity
@@ -32,6 +33,7 @@ final class BoundListener: Sendable {
     ) {
         self.plan = plan
         self.listeners = listeners
+        routes = RouteTable(plan.routes)
         self.endpoint = endpoint
         self.pin = pin
         self.activity = activity
@@ -48,8 +50,8 @@ final class BoundListener: Sendable {
         options.earlyData = plan.earlyData
         let early = Set(plan.routes.filter(\.value.answersEarly).keys)
         options.answersEarly = { target in early.contains(target.path) }
-        let paths = Set(plan.routes.keys)
-        options.route = { target in paths.contains(target.path) ? .accept : .refuse(.nobodyThere) }
+        let routes = RouteTable(plan.routes)
+        options.route = { target in routes[target] == nil ? .refuse(.nobodyThere) : .accept }
         let pin = try options.security.map { security throws(TransportError) in
             try CertificateHashes(certificateFile: security.identity.certificate).key
         }
@@ -131,18 +133,19 @@ final class BoundListener: Sendable {
 
     private func serve(_ socket: any Socket) async {
         let target = socket.info.target
-        guard let service = plan.routes[target.path] else {
+        guard let service = routes[target] else {
             await socket.close(.nobodyThere, reason: "no route")
             return
         }
         let peer = socket.info.remoteAddress.map { "\($0)" } ?? "a peer"
-        log.debug("\(peer) opened \(target) over \(socket.info.transport.displayName)")
+        let isLogged = !service.keepsPeersPrivate
+        if isLogged { log.debug("\(peer) opened \(target) over \(socket.info.transport.displayName)") }
         let key = ObjectIdentifier(socket)
         sessions.withLock { $0[key] = Session(socket: socket, service: service) }
         await service.serve(socket, target: target)
         sessions.withLock { $0[key] = nil }
         let close = await socket.close(.normal, reason: "")
-        log.debug("\(peer) ended \(target): \("\(close)".printable())")
+        if isLogged { log.debug("\(peer) ended \(target): \("\(close)".printable())") }
     }
 
     /// Frees the port; sessions go on.

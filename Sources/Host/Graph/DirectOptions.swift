@@ -84,7 +84,7 @@ struct DirectParts {
         return transports
     }
 
-    private static func security(
+    static func security(
         _ options: DirectOptions, _ source: any OptionsSource, _ context: BuildContext
     ) throws -> ClientSecurity {
         var security = ClientSecurity()
