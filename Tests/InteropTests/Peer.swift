@@ -64,6 +64,14 @@ final class Peer: Sendable {
         return port
     }
 
+    /// The word behind `name` on the line that begins with it.
+    func value(_ name: String) async throws -> String {
+        guard let line = await output.line(startingWith: name + " ") else {
+            throw InteropFailure("the peer did not tell its \(name); it said: \(output.text)")
+        }
+        return String(line.dropFirst(name.count + 1))
+    }
+
     /// Waits for the process to be content: its last line is `ok`.
     func finish() async throws {
         await output.end()

@@ -2,10 +2,11 @@ import Foundation
 import NoiseCarrier
 import RelayCarrier
 import Testing
-import TransportHost
 import TransportIO
 import TransportKit
 import WebSocketTransport
+
+@testable import TransportHost
 
 /// A relay that a config file names, and a carrier through it, on real sockets.
 @Suite(.timeLimit(.minutes(1))) struct RelayTests {
