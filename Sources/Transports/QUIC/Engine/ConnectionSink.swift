@@ -32,8 +32,8 @@ internal import TransportKit
     /// Paths that were tried, by the address they leave from, and whether an answer came.
     var triedPaths: [(local: SocketAddress, isSound: Bool)] = []
     var mayOpenStreams = false
-    /// Whether bytes of the application have come.
-    var hasData = false
+    /// How many bytes of the application have come.
+    var arrivedBytes = 0
     /// Bytes that go back to the peer at once, because nobody will read them.
     var surplus: [(id: Int64, count: Int)] = []
 
@@ -109,7 +109,7 @@ internal import TransportKit
             surplus.append((id, bytes.count))
             return
         }
-        hasData = true
+        arrivedBytes += bytes.count
         switch stream.content {
         case .raw:
             unsafe stream.inbound.append(bytes)
@@ -187,7 +187,7 @@ internal import TransportKit
             droppedDatagrams += 1
             return
         }
-        hasData = true
+        arrivedBytes += bytes.count
         datagramBytes += bytes.count
         unsafe datagrams.append(Bytes(copying: bytes))
     }

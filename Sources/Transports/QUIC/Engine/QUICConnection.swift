@@ -225,7 +225,7 @@ final class QUICConnection {
         if status == 0 {
             // What the peer has not sealed, the library drops without a word: the reset of a service that started anew with
             // another key, for one. So only what a packet does is a sign of life.
-            if isAsked, sink.hasData || library.bytesInFlight < inFlight { heard(on: local) }
+            if isAsked, sink.arrivedBytes > 0 || library.bytesInFlight < inFlight { heard(on: local) }
             if peerAddress != nil, let current = library.remote {
                 peerAddress?.took(id: id, from: name, current: current)
             }
@@ -333,9 +333,9 @@ final class QUICConnection {
         if role == .client { library.keepTickets(forEarlyData: !sink.hasRetried) }
         if role == .client, sink.isHandshakeConfirmed, let control, !hasWidenedControl { widen(control) }
         settlePaths(now)
-        if sink.hasData {
-            sink.hasData = false
-            answers?.used(now: now)
+        if sink.arrivedBytes > 0 {
+            answers?.used(sink.arrivedBytes, now: now)
+            sink.arrivedBytes = 0
         }
         settleStreams()
         settleMessages(now)
