@@ -15,6 +15,9 @@ final class EnginePair {
         var jitter = Duration.zero
         /// The share of datagrams that are lost, in percent.
         var lossPercent = 0
+        /// How fast it is; what waits for its turn is dropped where the queue has no room for it.
+        var bytesPerSecond: Int?
+        var queueBytes = 256 << 10
         var isCut = false
     }
 
@@ -25,6 +28,15 @@ final class EnginePair {
         /// The client's, as the receiver sees it.
         let address: SocketAddress
         let bytes: Bytes
+        /// Whether the client had heard of the server where it was when it sent this.
+        var isAnswer = false
+    }
+
+    /// What the server got from an address of the client's and sent there, until an answer can have proven the address.
+    private struct Account {
+        var received = 0
+        var sent = 0
+        var isProven = false
     }
 
     static let clientAddress = SocketAddress.loopback(port: 1111)
@@ -47,6 +59,8 @@ final class EnginePair {
     private let visits: Visits?
     private var random: SeededGenerator
     private var flights: [Flight] = []
+    /// When the link has sent what waits for its turn, either way.
+    private var (freeToServer, freeToClient) = (Instant.zero, Instant.zero)
     private var sent = 0
     private var wasDropped = false
     private let room = PacketRoom()
@@ -57,6 +71,11 @@ final class EnginePair {
     var flipsBits = false
     /// Bytes that arrived at either end.
     private(set) var delivered = 0
+    private var accounts: [SocketAddress: Account] = [:]
+    /// The client's addresses at which something of the server's has come.
+    private var reached: Set<SocketAddress> = []
+    /// How many bytes more than three times what it got the server has sent to an address that cannot have been proven.
+    private(set) var overdraft = 0
 
     /// Plays the listener's part: it keeps what it is told.
     final class Owner: QUICConnectionOwner {
@@ -151,7 +170,8 @@ final class EnginePair {
                 try pump()
                 return isDone()
             }
-            now = max(now, next)
+            // The library does some things only once their time is over.
+            now = max(now + .microseconds(1), next)
             let due = flights.filter { $0.due <= now }.sorted { ($0.due, $0.number) < ($1.due, $1.number) }
             flights.removeAll { $0.due <= now }
             for flight in due { try deliver(flight) }
@@ -179,9 +199,10 @@ final class EnginePair {
             while let batch = connection.nextBatch(into: room.bytes, now: now) {
                 var start = batch.range.lowerBound
                 let isHere = toServer ? batch.local == machineAddress : batch.remote == visibleAddress
-                while isHere, start < batch.range.upperBound {
+                while start < batch.range.upperBound {
                     let end = min(start + batch.segmentBytes, batch.range.upperBound)
-                    send(UnsafeRawBufferPointer(rebasing: room.bytes[start..<end]), toServer: toServer)
+                    if !toServer, let remote = batch.remote { book(end - start, sentTo: remote) }
+                    if isHere { send(UnsafeRawBufferPointer(rebasing: room.bytes[start..<end]), toServer: toServer) }
                     start = end
                 }
             }
@@ -192,6 +213,7 @@ final class EnginePair {
     func send(_ bytes: UnsafeRawBufferPointer, toServer: Bool) {
         sent += 1
         guard !link.isCut, Int.random(in: 0..<100, using: &random) >= link.lossPercent else { return }
+        guard let turn = turn(of: bytes.count, toServer: toServer) else { return }
         let jitter = link.jitter.clampedNanoseconds
         let address = toServer ? visibleAddress : machineAddress
         let extra = jitter > 0 ? Duration.nanoseconds(Int64.random(in: 0..<jitter, using: &random)) : .zero
@@ -201,16 +223,40 @@ final class EnginePair {
             let place = Int.random(in: 0..<max(wrong.count, 1), using: &random)
             if place < wrong.count { wrong[place] ^= 1 << UInt8.random(in: 0..<8, using: &random) }
             flights.append(
-                Flight(due: now + link.delay, number: sent, toServer: toServer, address: address, bytes: wrong))
+                Flight(due: turn + link.delay, number: sent, toServer: toServer, address: address, bytes: wrong))
         }
         flights.append(
             Flight(
-                due: now + link.delay + extra, number: sent, toServer: toServer, address: address,
-                bytes: Bytes(copying: bytes)))
+                due: turn + link.delay + extra, number: sent, toServer: toServer, address: address,
+                bytes: Bytes(copying: bytes), isAnswer: toServer && reached.contains(address)))
+    }
+
+    /// RFC 9000 §8: three times what came, until the address is proven.
+    private func book(_ count: Int, sentTo address: SocketAddress) {
+        accounts[address, default: Account()].sent += count
+        guard let account = accounts[address], !account.isProven else { return }
+        overdraft = max(overdraft, account.sent - 3 * account.received)
+    }
+
+    /// When the link has sent a datagram of so many bytes; nil where its queue is full.
+    private func turn(of count: Int, toServer: Bool) -> Instant? {
+        guard let rate = link.bytesPerSecond else { return now }
+        let free = max(toServer ? freeToServer : freeToClient, now)
+        let queued = (free - now).clampedNanoseconds * Int64(rate) / 1_000_000_000
+        guard queued + Int64(count) <= link.queueBytes else { return nil }
+        let turn = free + .nanoseconds(Int64(count) * 1_000_000_000 / Int64(rate))
+        if toServer { freeToServer = turn } else { freeToClient = turn }
+        return turn
     }
 
     private func deliver(_ flight: Flight) throws {
         delivered += flight.bytes.count
+        if flight.toServer {
+            accounts[flight.address, default: Account()].received += flight.bytes.count
+            if flight.isAnswer { accounts[flight.address]?.isProven = true }
+        } else {
+            reached.insert(visibleAddress)
+        }
         try flight.bytes.withUnsafeBytes { bytes in
             if flight.toServer {
                 if server == nil, asksForProof, !resetSecret.isProven(bytes, from: flight.address, now: now) {

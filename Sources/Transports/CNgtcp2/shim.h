@@ -625,6 +625,8 @@ static inline tk_quic *tk_quic_server(
     tk_quic_fill_callbacks(&callbacks, 1);
     tk_quic_fill_settings(from, &settings, &parameters);
     parameters.original_dcid = head.dcid;
+    // Each path that a client comes by takes an id of its own.
+    parameters.active_connection_id_limit = 6;
 #if TK_QUIC_1
     parameters.original_dcid_present = 1;
 #endif
@@ -757,10 +759,10 @@ static inline int tk_quic_move(tk_quic *quic, tk_quic_address local, tk_quic_add
     return ngtcp2_conn_initiate_immediate_migration(quic->connection, &route.path, now);
 }
 
-/// The peer's address on the path in use.
-static inline tk_quic_address tk_quic_remote(tk_quic *quic)
+/// This end's address on the path in use.
+static inline tk_quic_address tk_quic_local(tk_quic *quic)
 {
-    return tk_quic_from_sockaddr(ngtcp2_conn_get_path(quic->connection)->remote.addr);
+    return tk_quic_from_sockaddr(ngtcp2_conn_get_path(quic->connection)->local.addr);
 }
 
 // MARK: - Packets

@@ -207,8 +207,8 @@ internal import TransportTLS
 
     // MARK: - Paths
 
-    /// The peer's address on the path in use.
-    var remote: SocketAddress? { unsafe SocketAddress(tk_quic_remote(quic)) }
+    /// This end's address on the path in use.
+    var local: SocketAddress? { unsafe SocketAddress(tk_quic_local(quic)) }
 
     /// Moves to another path. Only for the dialling end, once its handshake is confirmed.
     ///

@@ -1,76 +1,72 @@
 internal import TransportKit
 
-/// What the listening end tells the library of where its client's packets come from.
+/// Under which names the library of the listening end knows the paths that its client comes by.
 ///
-/// That is the truth but in one case. ngtcp2 0.12 takes a client for a new path, with the id it had, when a NAT makes
-/// another port of the old one; if the client then comes from a third address with a new id, before the second has
-/// answered, the library retires the old id twice: it blames the client for one id too many, or fails an assertion. That
-/// happens whenever a machine's route changes a moment before its connections move. So the third address takes the
-/// second one's name: the challenge that is out goes there, and only an answer from there proves it.
+/// Each address that a client comes from, and each return to one, is a path of its own that seems to end at another port
+/// of this end. So the library always does what it does where a client has moved to another network: it takes another id
+/// for the path, forgets the congestion of the one before, and sends its challenge at once (RFC 9000 §9.3).
+///
+/// Told the truth, ngtcp2 0.12 takes a new port of the client's for the old path. What was on its way to the old port
+/// then fills the congestion window, which holds up the challenge too until a timer fires that was doubled with each
+/// packet into the void: for seconds (B32). And where the id is the old one too, it retires that twice, or fails an
+/// assertion, once the client moves on.
 struct PeerAddress {
-    /// How long after its proof a path may be tried for its packet size; then nothing of it is left.
-    private static let settling = Duration.seconds(3)
-
-    private enum Change {
-        /// The path in use is proven, and nothing of the one before is left.
-        case none
-        /// The client is at another address under the id it had, and the challenge to it is out.
-        case challenged
-        /// It has answered.
-        case settling(until: Instant)
+    /// Where the client comes from, and the port at this end that its path has for the library.
+    private struct Place {
+        let remote: SocketAddress
+        let port: UInt16
     }
 
-    /// The address as the library knows it, and the id that the client used there.
-    private var known: SocketAddress
-    private var id: ConnectionID?
-    private var change = Change.none
-    /// Where the client really is that the library knows at `known`.
-    private var real: SocketAddress?
+    /// More of them are of somebody who has seen an id and invents addresses.
+    private static let mostOthers = 4
 
-    init(_ remote: SocketAddress) { known = remote }
+    /// The port of this end.
+    private let port: UInt16
+    /// Where the client was last seen to be; nil where that is a path no longer.
+    private var current: Place?
+    /// Where packets came from that did not move it: they were late, only tried a path, or were anybody's.
+    private var others: [Place] = []
+    private var lastPort: UInt16
 
-    /// The name under which a packet is handed to the library; nil where it has to be dropped.
-    mutating func name(of remote: SocketAddress, id: ConnectionID?, now: Instant) -> SocketAddress? {
-        if remote == real { return known }
-        // Late, from where the client is not any more.
-        if remote == known { return real == nil ? remote : nil }
-        guard let id, let known = self.id, id != known else { return remote }
-        switch change {
-        case .none: return remote
-        case .challenged:
-            real = remote
-            return self.known
-        case .settling(let until): return now < until ? nil : remote
-        }
+    init(_ remote: SocketAddress, to local: SocketAddress) {
+        port = local.port
+        lastPort = local.port
+        current = Place(remote: remote, port: local.port)
     }
 
-    /// Where a packet goes that the library sends to `remote`.
-    func destination(of remote: SocketAddress?) -> SocketAddress? {
-        remote == known ? real ?? remote : remote
+    /// What the library is told for `local`, to which a packet came.
+    mutating func name(of remote: SocketAddress, to local: SocketAddress) -> SocketAddress {
+        SocketAddress(local.address, port: port(of: remote))
     }
 
-    /// The library took a packet with that id from what it knows as `name`, and says where the client is now.
-    mutating func took(id: ConnectionID?, from name: SocketAddress, current: SocketAddress) {
-        guard current != known else {
-            // A packet that only tries a path says nothing about the one in use.
-            if let id, name == current { self.id = id }
-            return
-        }
-        known = current
-        real = nil
-        change = id == self.id ? .challenged : .none
-        self.id = id
+    /// The address of this end behind a name.
+    func address(of name: SocketAddress?) -> SocketAddress? {
+        name.map { SocketAddress($0.address, port: port) }
     }
 
-    /// The path in use has been tried.
-    mutating func tried(isSound: Bool, current: SocketAddress, now: Instant) {
-        if current != known {
-            known = current
-            real = nil
-        }
-        switch change {
-        case .challenged where isSound: change = .settling(until: now + Self.settling)
-        case .challenged, .none, .settling: change = .none
-        }
+    /// Whether the name is that of another path than the one in use.
+    func isNew(_ name: SocketAddress) -> Bool { name.port != current?.port }
+
+    /// The library has moved to the path of that name. The ways before are no longer known, so that a client which comes
+    /// back by one has to prove it again.
+    mutating func moved(from remote: SocketAddress, to name: SocketAddress) {
+        current = Place(remote: remote, port: name.port)
+        others = []
+    }
+
+    /// The path in use leads nowhere any more: whatever comes next is a new one.
+    mutating func forget() { current = nil }
+
+    private mutating func port(of remote: SocketAddress) -> UInt16 {
+        if let current, current.remote == remote { return current.port }
+        if let other = others.first(where: { $0.remote == remote }) { return other.port }
+        repeat { lastPort &+= 1 } while lastPort == 0 || isTaken(lastPort)
+        if others.count == Self.mostOthers { others.removeFirst() }
+        others.append(Place(remote: remote, port: lastPort))
+        return lastPort
+    }
+
+    private func isTaken(_ port: UInt16) -> Bool {
+        port == current?.port || others.contains { $0.port == port }
     }
 }

@@ -90,7 +90,7 @@ extension QUICConnection {
         }
         library.beginBatch()
         return OutgoingBatch(
-            range: 0..<Int(size), segmentBytes: Int(size), local: library.batchLocal, remote: batchRemote,
+            range: 0..<Int(size), segmentBytes: Int(size), local: batchLocal, remote: library.batchRemote,
             ecn: library.batchECN)
     }
 
@@ -110,6 +110,9 @@ extension QUICConnection {
         case TK_QUIC_IDLE:
             let limit = keepalive.idleTimeout.inWords
             lost(TransportError(.idle, "nothing has been heard of the peer for its idle limit, at most \(limit)"))
+        case TK_QUIC_NO_VIABLE_PATH where peerAddress != nil:
+            // A client's address was proven and forgotten again by its NAT, before the path was seen to take large packets.
+            peerAddress?.forget()
         case TK_QUIC_NO_VIABLE_PATH:
             lost(TransportError(.idle, "nothing answers on any path to the peer"))
         case TK_QUIC_HANDSHAKE_TIMEOUT:

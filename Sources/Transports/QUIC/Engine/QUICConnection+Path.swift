@@ -87,12 +87,11 @@ extension QUICConnection {
     }
 
     /// Tells the owner what has become of the paths that were tried.
-    func settlePaths(_ now: Instant) {
+    func settlePaths() {
         guard !sink.triedPaths.isEmpty else { return }
         let tried = sink.triedPaths
         sink.triedPaths = []
         for (local, isSound) in tried {
-            if let current = library.remote { peerAddress?.tried(isSound: isSound, current: current, now: now) }
             if local == pathLocal { settleQuestions(isSound) }
             owner?.connection(self, triedPathFrom: local, isSound: isSound)
         }

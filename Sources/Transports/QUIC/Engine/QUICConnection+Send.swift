@@ -109,15 +109,15 @@ extension QUICConnection {
         return stream !== control && control?.outbound.hasWork == true
     }
 
-    /// Where the batch goes.
-    var batchRemote: SocketAddress? {
-        let remote = library.batchRemote
-        return peerAddress.map { $0.destination(of: remote) } ?? remote
+    /// Where the batch leaves from.
+    var batchLocal: SocketAddress? {
+        let local = library.batchLocal
+        return peerAddress?.address(of: local) ?? local
     }
 
     private func makeBatch(_ range: Range<Int>, _ segment: Int) -> OutgoingBatch {
         OutgoingBatch(
-            range: range, segmentBytes: segment, local: library.batchLocal, remote: batchRemote,
+            range: range, segmentBytes: segment, local: batchLocal, remote: library.batchRemote,
             ecn: library.batchECN)
     }
 

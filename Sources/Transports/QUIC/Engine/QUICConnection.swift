@@ -161,7 +161,7 @@ final class QUICConnection {
         }
         library = unsafe try NgtcpConnection.server(
             settings, sink: sink, tls: tls, local: local, remote: remote, firstPacket: firstPacket)
-        peerAddress = PeerAddress(remote)
+        peerAddress = PeerAddress(remote, to: local)
     }
 
     /// Whether a datagram begins a connection.
@@ -216,19 +216,16 @@ final class QUICConnection {
         }
         // The library takes an empty datagram, which anybody can send, for a mistake of this end's.
         guard unsafe !datagram.isEmpty else { return }
-        let id = peerAddress == nil ? nil : unsafe ConnectionID(ofShort: datagram)
-        guard let name = peerAddress == nil ? remote : peerAddress?.name(of: remote, id: id, now: now) else { return }
+        let name = peerAddress?.name(of: remote, to: local) ?? local
         hasReceived = true
         let isAsked = answers?.isWaiting == true || !questions.isEmpty
         let inFlight = isAsked ? library.bytesInFlight : 0
-        let status = unsafe library.receive(datagram, from: name, to: local, ecn: ecn, now: now)
+        let status = unsafe library.receive(datagram, from: remote, to: name, ecn: ecn, now: now)
         if status == 0 {
             // What the peer has not sealed, the library drops without a word: the reset of a service that started anew with
             // another key, for one. So only what a packet does is a sign of life.
             if isAsked, sink.arrivedBytes > 0 || library.bytesInFlight < inFlight { heard(on: local) }
-            if peerAddress != nil, let current = library.remote {
-                peerAddress?.took(id: id, from: name, current: current)
-            }
+            if peerAddress?.isNew(name) == true, library.local == name { peerAddress?.moved(from: remote, to: name) }
         } else {
             settle(now)
             handle(status, now)
@@ -332,7 +329,7 @@ final class QUICConnection {
         if case .handshaking = phase, sink.isHandshakeCompleted { handshakeDone(now) }
         if role == .client { library.keepTickets(forEarlyData: !sink.hasRetried) }
         if role == .client, sink.isHandshakeConfirmed, let control, !hasWidenedControl { widen(control) }
-        settlePaths(now)
+        settlePaths()
         if sink.arrivedBytes > 0 {
             answers?.used(sink.arrivedBytes, now: now)
             sink.arrivedBytes = 0
