@@ -37,7 +37,9 @@ struct DirectParts {
         options.keepalive?.apply(to: &dial.keepalive)
         dial.security = try Self.security(options, source, context)
         dial.tickets = options.tls?.tickets ?? true
-        dial.earlyData = options.tls?.earlyData ?? false
+        // R13: message 1 to the door may be sent again by anybody, and changes nothing there.
+        let isEarlyBox = context.role == .box && dial.tickets && transports.contains { $0.name == .quic }
+        dial.earlyData = options.tls?.earlyData ?? isEarlyBox
         if dial.earlyData {
             guard dial.tickets else { throw source.invalid("tls.earlyData", EarlyDataOption.needsTickets) }
             guard transports.contains(where: { $0.name == .quic }) else {
