@@ -189,7 +189,10 @@ let package = Package(
             swiftSettings: strict),
         .testTarget(
             name: "TunnelCarrierTests",
-            dependencies: ["TransportKit", "NoiseCarrier", "TunnelCarrier", "MemoryTransport", "TransportKitTesting"],
+            dependencies: [
+                "TransportKit", "NoiseCarrier", "MuxCarrier", "TunnelCarrier", "DoorService", "MemoryTransport",
+                "TransportKitTesting",
+            ],
             swiftSettings: strict),
         .testTarget(
             name: "DoorServiceTests",

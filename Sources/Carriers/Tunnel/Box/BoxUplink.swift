@@ -131,7 +131,8 @@ public actor BoxUplink {
         expected[hash] = time.now() + limit
         switch phase {
         case .greeted, .standing: await connection?.say(.expect(hash, seconds: Self.seconds(limit)))
-        case .apart, .linking: break
+        case .linking: unsaid.append(.expect(hash, seconds: Self.seconds(limit)))
+        case .apart: break
         }
     }
 
@@ -143,7 +144,8 @@ public actor BoxUplink {
         expected[hash] = nil
         switch phase {
         case .greeted, .standing: await connection?.say(.forget(hash))
-        case .apart, .linking: break
+        case .linking: unsaid.append(.forget(hash))
+        case .apart: break
         }
     }
 
@@ -171,8 +173,12 @@ public actor BoxUplink {
         let connection: DoorConnection
         do throws(NoiseError) {
             let hello = BoxHello(window: settings.window, capabilities: settings.capabilities)
+            let now = time.now()
+            expected = expected.filter { $0.value > now }
+            let expects = expected.map { DoorControl.expect($0.key, seconds: Self.seconds($0.value - now)) }
             let machine = try DoorSession(
-                .box(hello, roster: await admission.roster()), key: key, doorKeys: doorKeys, preferred: keyIndex)
+                .box(hello, roster: await admission.roster(), expects: expects), key: key, doorKeys: doorKeys,
+                preferred: keyIndex)
             connection = DoorConnection(
                 machine, through: carrier, executor: executor, time: time, metrics: metrics
             ) { _, event in news.put(event) }
@@ -219,9 +225,6 @@ public actor BoxUplink {
     private func greeted(_ connection: DoorConnection) async {
         phase = .greeted
         keyIndex = await connection.keyInUse
-        let now = time.now()
-        expected = expected.filter { $0.value > now }
-        for (hash, until) in expected { await connection.say(.expect(hash, seconds: Self.seconds(until - now))) }
     }
 
     private func served(_ connection: DoorConnection) async {

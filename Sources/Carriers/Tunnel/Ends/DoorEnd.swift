@@ -4,7 +4,9 @@ internal import TransportKit
 /// What an end of a link is to its door, and with what it comes.
 enum DoorEnd: Sendable {
     case client(ClientHello)
-    case box(BoxHello, roster: [StaticPublicKey])
+    /// With the devices of its home, and the pairing codes that it waits for: who comes with one is let in or refused when the
+    /// roster takes effect, so they are said before it.
+    case box(BoxHello, roster: [StaticPublicKey], expects: [DoorControl] = [])
 
     /// The direction of what it sends.
     var sends: DoorWay {
@@ -26,7 +28,7 @@ enum DoorEnd: Sendable {
     var window: UInt32 {
         switch self {
         case .client(let hello): hello.window
-        case .box(let hello, _): hello.window
+        case .box(let hello, _, _): hello.window
         }
     }
 
@@ -34,7 +36,7 @@ enum DoorEnd: Sendable {
     var payload: Bytes {
         switch self {
         case .client(let hello): hello.encoded()
-        case .box(let hello, _): hello.encoded()
+        case .box(let hello, _, _): hello.encoded()
         }
     }
 }

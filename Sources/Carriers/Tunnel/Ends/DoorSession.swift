@@ -165,7 +165,8 @@ struct DoorSession: ~Copyable {
             }
             for address in flows.keys where !outbox.contains(address) { openLane(address) }
             releaseEarly()
-        case .box(_, let roster):
+        case .box(_, let roster, let expects):
+            for expectation in expects { say(expectation) }
             for part in Self.parts(of: roster) { say(part) }
         }
         events.append(.greeted(box))
