@@ -20,10 +20,9 @@ extension RigSuite {
         func `A client that comes to another network keeps its session over QUIC, and every tick`(
             change: String
         ) async throws {
-            // One change in twenty costs a second, whatever else is right (docs/measurements.md).
-            var gap = Double.infinity
-            for _ in 0..<3 where gap > 100 + 100 + 40 { gap = try await widestGap(while: change) }
-            #expect(gap <= 100 + 100 + 40)
+            // 100 ms between ticks, and one round trip of 40 ms for the path; the rest is for a busy machine.
+            let gap = try await widestGap(while: change)
+            #expect(gap < 500)
         }
 
         /// Changes the network under a session, there and back, and holds everything but the widest gap between ticks, in
@@ -91,6 +90,13 @@ extension RigSuite {
                     try await away.nat.rebindUDP()
                     let bytes = [UInt8](repeating: UInt8(round), count: 50_000)
                     #expect(try await socket.echo(bytes, within: .seconds(10)) == bytes)
+                }
+                // And both at once.
+                for round in 0..<6 {
+                    let (here, there) = round.isMultiple(of: 2) ? (away, net.home) : (net.home, away)
+                    try await here.nat.rebindUDP()
+                    try await net.useNetwork(there)
+                    #expect(try await socket.echo(Self.word, within: .seconds(10)) == Self.word)
                 }
                 #expect(tunnel.echo.connections == connections, "the forwarded connection is the same")
                 #expect(!client.errors.all.contains { $0.contains("main: 1006") })
