@@ -18,6 +18,12 @@ import TunnelCarrier
         }
     }
 
+    // R13, R14, R121
+    @Test func `Only a box is answered before the handshake of its wire is done`() throws {
+        let house = try DoorHouse()
+        #expect(house.door.boxService.answersEarly && !house.door.appService.answersEarly)
+    }
+
     // R118, R125
     @Test func `A client and a box talk through sockets, and nothing is left when they have gone`() throws {
         let house = try DoorHouse()

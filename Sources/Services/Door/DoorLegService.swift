@@ -10,6 +10,9 @@ struct DoorLegService: Service {
         self.desk = desk
     }
 
+    /// A box's message 1 may be answered twice: what displaces is what comes after the handshake (R121).
+    var answersEarly: Bool { leg == .box }
+
     func serve(_ socket: any Socket, target: Target) async {
         let address = socket.info.remoteAddress.map { AddressKey($0) }
         guard let link = await desk.opened(leg, address: address) else {
