@@ -11,8 +11,13 @@ public struct StandardErrorLog: LogSink {
 
     /// Puts one line on its way. It is written in one call, so that lines of several processes do not mix.
     public func write(level: LogLevel, subsystem: String, message: String) {
+        Console.complain(Self.line(level, subsystem, message, at: Self.timeOfDay()))
+    }
+
+    /// One line, whatever a peer has put into its words: it neither ends the line nor moves a cursor.
+    static func line(_ level: LogLevel, _ subsystem: String, _ message: String, at time: String) -> String {
         let name = subsystem.isEmpty ? "" : " \(subsystem):"
-        Console.complain("\(Self.timeOfDay()) \(Self.name(level))\(name) \(message)")
+        return "\(time) \(Self.name(level))\(name) \(message)".printable(limit: 4096)
     }
 
     private static func name(_ level: LogLevel) -> String {
