@@ -88,8 +88,7 @@ public actor RelayService: Service {
     private nonisolated func address(of socket: any Socket) -> String {
         if trustsProxy, let forwarded = socket.info.forwardedFor { return forwarded }
         guard let address = socket.info.remoteAddress else { return "" }
-        // The port says nothing about who it is.
-        return "\(SocketAddress(address.address, port: 0))"
+        return "\(AddressKey(address))"
     }
 
     private func read(_ id: RelayRooms.ID) async {

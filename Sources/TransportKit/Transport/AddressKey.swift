@@ -1,11 +1,9 @@
-internal import TransportKit
-
 /// Whom a limit counts: an IPv4 address, or the /64 of an IPv6 address, of which one subscriber has all.
-enum AddressKey: Sendable, Hashable {
+package enum AddressKey: Sendable, Hashable {
     case ipv4(UInt32)
     case ipv6(UInt64)
 
-    init(_ address: SocketAddress) {
+    package init(_ address: SocketAddress) {
         switch address.address {
         case .ipv4(let address):
             self = .ipv4(address.value)
