@@ -62,10 +62,10 @@ package enum Joining {
         let names = try await HostProgram.withLoop { loop in
             try await reach(line, key: key, settings: settings, loop: loop)
         }
+        // The code is used up by now, so ports that do not suffice are no reason to fail.
+        let first = min(Int(settings.port), 65_536 - names.count)
         let services = Dictionary(
-            uniqueKeysWithValues: names.enumerated().map { index, name in
-                (name, "tcp://127.0.0.1:\(Int(settings.port) + index)")
-            })
+            uniqueKeysWithValues: names.enumerated().map { index, name in (name, "tcp://127.0.0.1:\(first + index)") })
         try write(config(line, services, settings: settings, keyFile: keyFile), to: settings.config)
         return Report(
             config: settings.config, key: keyFile, home: "\(line.home)", device: "\(key.publicKey)", services: services)
