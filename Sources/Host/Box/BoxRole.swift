@@ -47,7 +47,7 @@ final class BoxRole: Sendable {
     }
 
     /// The network is back or has changed.
-    func wake() async { await plan.carrier.wake() }
+    func wake() async { await uplink.wake() }
 
     /// Lets the connections under way finish, then ends each session.
     func beginGracefulShutdown() { service.beginGracefulShutdown() }

@@ -181,6 +181,32 @@ import TransportKitTesting
         #expect(pair.failure == nil)
     }
 
+    @Test func `A session that begins again while its end waits is answered by that end`() throws {
+        let pair = try Pair(isBox: true)
+        pair.machine.abandon(pair.address)
+        pair.give(pair.frame(.begin, 5))
+        #expect(pair.machine.takeEvents().isEmpty)
+        #expect(pair.sent().map(\.isEnd) == [true])
+        // Once it has gone, the number is as good as any other.
+        pair.give(pair.frame(.begin, 5))
+        #expect(!pair.machine.takeEvents().isEmpty)
+    }
+
+    @Test func `A door that asks for ends and reads none is not read for ever`() throws {
+        let pair = try Pair(isBox: true)
+        var isBackedUp = false
+        for _ in 0..<2_000 where !isBackedUp {
+            let stranger = TunnelFrame(
+                .control, device: pair.address.device, session: .random(), payload: Bytes("unknown"))
+            pair.give(stranger)
+            isBackedUp = pair.machine.isBackedUp
+        }
+        #expect(isBackedUp)
+        while pair.machine.outbox.isReady { _ = pair.machine.outbox.next() }
+        isBackedUp = pair.machine.isBackedUp
+        #expect(!isBackedUp)
+    }
+
     @Test func `Credit is given back as messages are taken`() throws {
         let pair = try Pair(isBox: false)
         for _ in 0..<3 { pair.give(pair.frame(.bulk, 60_000)) }

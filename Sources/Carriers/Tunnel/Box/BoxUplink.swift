@@ -29,6 +29,8 @@ public actor BoxUplink {
     private nonisolated let random: @Sendable () -> Double
     private nonisolated let source = CarrierStateSource()
 
+    /// Ends the pause before the next dial.
+    private var pausing: Signal?
     private var backoff: Backoff
     private var keyIndex = 0
     private var connection: DoorConnection?
@@ -96,9 +98,31 @@ public actor BoxUplink {
             log.info("the box has lost its door: \(close); it dials again in \(wait.inWords)")
             let until = time.now() + wait
             source.set(.waiting(until: until, after: close))
-            guard (try? await time.sleep(until: until)) != nil else { break }
+            guard await pause(until: until) else { break }
         }
         source.set(.idle)
+    }
+
+    /// The network is back or has changed: a link that stands is asked about, and the next dial does not wait (R61).
+    public func wake() async {
+        backoff.reset()
+        pausing?.signal()
+        await carrier.wake()
+    }
+
+    /// - Returns: false where the task was cancelled.
+    private func pause(until deadline: Instant) async -> Bool {
+        let signal = Signal()
+        pausing = signal
+        let timer = Task(executorPreference: executor) { [time] in
+            guard (try? await time.sleep(until: deadline)) != nil else { return }
+            signal.signal()
+        }
+        defer {
+            timer.cancel()
+            pausing = nil
+        }
+        return await signal.wait()
     }
 
     // MARK: - Devices and pairing

@@ -118,6 +118,7 @@ public actor TunnelCarrier: Carrier {
         await inner.wake()
         let old = connection
         connection = nil
+        settle()
         await old?.stop(.pathLost(TransportError(.pathReset, "the network is back or has changed")))
     }
 

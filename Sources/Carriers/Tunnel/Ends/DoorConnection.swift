@@ -47,6 +47,8 @@ actor DoorConnection {
     private var dialWaiters: [Signal] = []
 
     private var isWriting = false
+    /// Given when something was written.
+    private let room = Signal()
     private var timer: Task<Void, Never>?
     private var armed: Instant?
     private var news: [Event] = []
@@ -138,6 +140,10 @@ actor DoorConnection {
             react()
             kick()
             arm()
+            // What a door asks for and does not read must not pile up here; where it never reads, its silence ends the link.
+            while machine.isBackedUp, isWriting, over == nil, stopping == nil {
+                guard await room.wait() else { break }
+            }
         }
     }
 
@@ -185,8 +191,10 @@ actor DoorConnection {
                 // Whoever reads finds out how it ended, once it has read what came before.
                 break
             }
+            room.signal()
         }
         isWriting = false
+        room.signal()
     }
 
     func arm() {
@@ -253,14 +261,18 @@ actor DoorConnection {
         case .box: return
         case .client: break
         }
-        let reason =
+        // R91, R117: a box that takes none is this end's to know; one that is away may be back at any moment.
+        let refusal: (reason: String, origin: Close.Origin)? =
             switch box {
-            case nil: "the box is not linked to the door"
-            case let box? where !box.contains(BoxCapabilities.tunnel): "the box takes no sessions through the door"
-            case .some: String?.none
+            case nil: ("the box is not linked to the door", .remote)
+            case let box? where !box.contains(BoxCapabilities.tunnel):
+                ("the box takes no sessions through the door", .local)
+            case .some: nil
             }
-        unavailable = reason.map { reason in
-            Close(.nobodyThere, reason: reason, origin: .remote, cause: TransportError(.unsupported, reason))
+        unavailable = refusal.map { refusal in
+            Close(
+                .nobodyThere, reason: refusal.reason, origin: refusal.origin,
+                cause: TransportError(.unsupported, refusal.reason))
         }
         guard let unavailable else { return }
         for handle in handles.values where !handle.isAnswered { abandon(handle, unavailable) }
@@ -301,7 +313,9 @@ actor DoorConnection {
     func makeSocket(_ handle: TunnelHandle, over socket: any Socket) -> TunnelSocket {
         var info = socket.info
         info.capabilities = info.capabilities.intersection(.datagrams)
-        info.maxMessageBytes = DoorLimits.framePayload
+        // Where the link itself takes less than the wire of the door.
+        let room = info.maxMessageBytes - TunnelFrame.headerLength(machine.end.sends)
+        info.maxMessageBytes = max(0, min(DoorLimits.framePayload, room))
         return TunnelSocket(id: handle.id, info: info, connection: self)
     }
 

@@ -57,6 +57,8 @@ struct DoorSession: ~Copyable {
     var flows: [TunnelAddress: TunnelFlow] = [:]
     private var over = EndedSessions<TunnelAddress>()
     var outbox = LinkOutbox<TunnelAddress>()
+    /// Whether so much waits of what this end has to say itself that nothing should be read that asks for more.
+    var isBackedUp: Bool { outbox.ownBytes > 65_536 || outbox.count > flows.count + 256 }
     private var events: [Event] = []
     private var lastHeard = Instant.zero
     private var check: (nonce: UInt64, until: Instant)?
@@ -279,6 +281,8 @@ struct DoorSession: ~Copyable {
     ) throws(DoorSessionFault) {
         switch frame.kind {
         case .begin:
+            // The end of its last session waits here still, and is the answer to this one too.
+            guard !outbox.contains(address) else { return }
             var flow = TunnelFlow(window: end.window)
             guard flow.arrived(frame, now: now) == true else {
                 throw DoorSessionFault("the door began a session with more than it was given credit for")

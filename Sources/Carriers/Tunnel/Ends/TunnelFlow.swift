@@ -10,7 +10,7 @@ struct TunnelFlow {
     /// When the first message came.
     private var firstArrival: Instant?
     private var heldCost: UInt64 = 0
-    private var unreliableCount = 0
+    private var unreliable = (count: 0, bytes: 0)
     /// Bulk and unreliable frames from before the door has said that they may be sent: they could overtake what must come
     /// before them.
     private var early: [TunnelFrame] = []
@@ -26,8 +26,11 @@ struct TunnelFlow {
         guard credit.arrived(frame.cost) else { return false }
         firstArrival = firstArrival ?? now
         if frame.kind == .unreliable {
-            guard unreliableCount < Self.unreliableLimit else { return nil }
-            unreliableCount += 1
+            guard unreliable.count < Self.unreliableLimit, unreliable.bytes < SendLane.unreliableBytes else {
+                return nil
+            }
+            unreliable.count += 1
+            unreliable.bytes += frame.payload.count
         }
         heldCost += frame.cost
         arrived.append(Message(frame.payload, delivery: frame.kind.delivery))
@@ -45,7 +48,7 @@ struct TunnelFlow {
         let cost = heldCost
         arrived = []
         heldCost = 0
-        unreliableCount = 0
+        unreliable = (0, 0)
         return (messages, cost > 0 ? credit.passedOn(cost) : nil)
     }
 
@@ -53,7 +56,11 @@ struct TunnelFlow {
     ///
     /// - Returns: false where it is unreliable and dropped.
     mutating func hold(_ frame: TunnelFrame) -> Bool {
-        if frame.kind == .unreliable, early.count >= Self.unreliableLimit { return false }
+        if frame.kind == .unreliable {
+            guard early.count < Self.unreliableLimit, earlyCost(bulk: false) < SendLane.unreliableBytes else {
+                return false
+            }
+        }
         early.append(frame)
         return true
     }
