@@ -147,6 +147,8 @@ public final class EventLoop: Sendable {
     }
 
     private func post(_ work: consuming Work) {
+        // Once the work is handed over it may run, and let go of whatever else has held the loop.
+        defer { withExtendedLifetime(self) {} }
         let work = work
         let mustDrain = mail.withLock { mail in
             mail.work.append(work)
